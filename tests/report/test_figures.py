@@ -313,6 +313,10 @@ def test_axes_are_in_the_units_that_suit_them():
         point(stations__service=text, metric=Metric.ONE_WAY_DELAY, value=0.0654 * at)
         for at, text in enumerate(("0 us", "10 us", "100 us"), 1)
     ]
+    low = [replace(of[0], estimates={Metric.ONE_WAY_DELAY: Estimate(8e-5, 0, 2)}), of[1]]
+    low[1] = replace(of[1], estimates={Metric.ONE_WAY_DELAY: Estimate(9.5e-3, 0, 2)})
+    ends = figures.draw(low, "one_way_delay", None, name="run")
+    assert ends["encoding"]["y"]["title"] == "One-way delay (ms)", "9.5 ms, not 9,500 µs"
     spec = figures.draw(of, "one_way_delay", None, name="run")
     assert spec["encoding"]["x"]["title"] == "Service time (µs)"
     assert spec["encoding"]["y"]["title"] == "One-way delay (ms)"

@@ -3,6 +3,7 @@
 A page of forty charts costs milliseconds.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -54,4 +55,9 @@ def in_suited_unit(chart: Chart) -> Chart:
 
 def _suited(axis: Axis, values: Sequence[float]) -> Axis:
     has_ends = axis.low is not None or axis.high is not None
-    return axis if has_ends else replace(axis, label=suited(axis.label, values))
+    if has_ends:
+        return axis
+    if not axis.is_log:
+        # The largest value decides how long the numbers along a linear axis are.
+        values = [max((abs(value) for value in values if math.isfinite(value)), default=0.0)]
+    return replace(axis, label=suited(axis.label, values))

@@ -18,7 +18,7 @@ _GROUNDS: tuple[Ground, Ground] = ("light", "dark")
 AXES: Mapping[Numbers, Json] = {
     "usual": {},
     "count": {"tickMinStep": 1, "format": "d"},
-    "plain": {"format": ",.6~r"},
+    "plain": {"format": ",.6~r", "labelOverlap": True, "labelSeparation": 6},
     "si": {"format": "~s"},
     "time": {"tickCount": 8},
     "decades": {"format": "~g"},
