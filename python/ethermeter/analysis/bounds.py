@@ -20,7 +20,7 @@ import numpy as np
 
 from ethermeter.analysis import bus_times, groups
 from ethermeter.analysis.bus_times import BusTime
-from ethermeter.analysis.verdicts import Verdict, together, verdict_of
+from ethermeter.analysis.verdicts import Decision, Verdict, together, verdict_of
 from ethermeter.entities import flows_in, receiver_flows
 from ethermeter.json_values import number as known
 from ethermeter.metrics import Caution, Metric, caution_text, percentiles
@@ -109,6 +109,19 @@ class FlowTime:
     def has_no_bound(self) -> bool:
         """Whether network calculus was asked for a bound and has none."""
         return math.isnan(self.bound_s) and bool(self.method)
+
+    @property
+    def deadline_decision(self) -> Decision | None:
+        """Whether every message keeps the deadline; None without a deadline.
+
+        It fails if one was seen late, holds if the bound is not above the deadline, and is
+        undecided otherwise: that none was seen late is no proof.
+        """
+        if not math.isfinite(self.deadline_s):
+            return None
+        if any(each.missed is not None and each.missed.value > 0 for each in self.observed):
+            return "fails"
+        return "holds" if self.margin_s >= 0 else "undecided"
 
     def of(self, engine: str) -> Observed | None:
         """Return what an engine observed; None if it did not run."""
