@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ethermeter.analysis.bounds import Answers, FlowTime, Observed, Queue, Saturation, Size
+from ethermeter.analysis.bounds import Answers, FlowTime, Observed, Saturation
 from ethermeter.analysis.bus_times import BusTime
+from ethermeter.analysis.port_bounds import Queue, Size
 from ethermeter.analysis.verdicts import Decision, Verdict
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import EstimateEntry

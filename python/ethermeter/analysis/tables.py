@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ethermeter.analysis import bounds, capacity, flows, groups
-from ethermeter.analysis.bounds import SEEN, FlowTime, Queue
+from ethermeter.analysis.bounds import SEEN, FlowTime
 from ethermeter.analysis.capacity import Capacity
+from ethermeter.analysis.port_bounds import Queue
 from ethermeter.json_values import finite
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import Point

@@ -9,11 +9,8 @@ from ethermeter.analysis.bounds import (
     Coverage,
     FlowTime,
     Observed,
-    Queue,
-    Size,
-    known_or,
-    ports_alike,
 )
+from ethermeter.analysis.port_bounds import Queue, Size, known_or, ports_alike
 from ethermeter.blocks import Table, Text
 from ethermeter.metrics import Metric
 from ethermeter.present.marks import Marks, legend
