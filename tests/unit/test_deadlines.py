@@ -3,7 +3,9 @@
 import ethermeter as em
 import numpy as np
 import pytest
+from ethermeter.analysis.bounds_file import BoundsFile
 from ethermeter.metrics import EntityKind, metrics_of
+from ethermeter.present.bounds import deadlines
 from ethermeter.results.values import metrics_in
 from faults_at import faults_of
 from shared_experiments import COPY, pair, trials
@@ -142,3 +144,55 @@ def test_segments_without_deadlines_have_none_of_their_metrics():
     assert set(of_stations) <= set(metrics_in(with_one))
     assert not set(of_stations) & set(metrics_in(without))
     assert without.seed == with_one.seed
+
+
+@pytest.mark.parametrize(
+    ("deadline", "decision", "share", "sentence"),
+    [
+        # None of 100 is late: by the rule of three at most 1 - 0.05^(1/100) = 2.95% are.
+        (
+            "100 us",
+            "holds",
+            (0.0, 0.0, 0.0295),
+            "1 of 1 are guaranteed by bounds; of the simulated messages none was late: at most"
+            " 3% of a flow’s.",
+        ),
+        # All are late, as the largest possible delay is the only one: 57.6 µs, of 57.
+        (
+            "57 us",
+            "fails",
+            (1.0, 0.9705, 1.0),
+            "0 of 1 are guaranteed by bounds; by its bound, m may be 600 ns late; of the simulated"
+            " messages some of 1 flow were late, most of m, 100 % (97 to 100).",
+        ),
+    ],
+)
+def test_a_deadline_has_a_verdict_by_bound_and_by_the_share_of_late_messages(
+    deadline, decision, share, sentence
+):
+    answers = em.simulate(alone(deadline=deadline)).bounds()
+    (time,) = (each for each in answers.times if each.metric == "one_way_delay")
+    missed = time.observed[0].missed
+    assert (missed.value, missed.low, missed.high) == pytest.approx(share, abs=5e-5)
+    assert time.deadline_decision == decision
+    entry = BoundsFile.of(answers).flows[0]
+    assert (entry.deadline_verdict, entry.observed["simulation"].missed.value) == (
+        decision,
+        share[0],
+    )
+    (text,) = deadlines(answers)
+    assert text.text == f"Deadlines: {sentence}"
+
+
+def test_no_late_message_of_all_flows_has_a_limit_only_if_all_have_deadlines():
+    flow = {"frames": "64 B", "arrivals": {"regular": "1 ms"}}
+    with_one = em.flow("m", "a", "b", deadline="1 ms", **flow)
+    phases = {"transmit": "100 ms", "measure": "all"}
+    both = em.simulate(
+        pair([with_one, em.flow("n", "b", "a", deadline="1 ms", **flow)], phases=phases)
+    )
+    one = em.simulate(pair([with_one, em.flow("n", "b", "a", **flow)], phases=phases))
+    found = both.estimate("overdue_share")
+    messages = both.value("messages")
+    assert (found.low, found.high) == pytest.approx((0, 1 - 0.05 ** (1 / messages)))
+    assert not one.estimate("overdue_share").has_interval

@@ -3,24 +3,30 @@
 An undefined number is NaN here, and null in JSON (`ethermeter.json_values.plain`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ethermeter.analysis.bounds import Answers, FlowTime, Observed, Queue, Saturation, Size
+from ethermeter.analysis.bounds import Answers, FlowTime, Observed, Saturation
 from ethermeter.analysis.bus_times import BusTime
-from ethermeter.analysis.verdicts import Verdict
+from ethermeter.analysis.port_bounds import Queue, Size
+from ethermeter.analysis.verdicts import Decision, Verdict
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import EstimateEntry
 from ethermeter.results.interval import LEVEL
 
 
 class ObservedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A time of a flow as one engine has it; in s."""
+    """A time of a flow as one engine has it; in s.
+
+    `missed`: share of messages after their deadline; absent without one.
+    """
 
     mean: EstimateEntry
     largest: float
     allowance: float
+    missed: EstimateEntry | msgspec.UnsetType
     verdict: Verdict
 
     @classmethod
@@ -30,17 +36,23 @@ class ObservedEntry(msgspec.Struct, frozen=True, kw_only=True):
             mean=EstimateEntry.of(observed.mean),
             largest=observed.largest_s,
             allowance=observed.allowance_s,
+            missed=msgspec.UNSET if observed.missed is None else EstimateEntry.of(observed.missed),
             verdict=observed.verdict,
         )
 
 
 class FlowTimeEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A time of a flow at a point, in s: its bound, its mean, and by engine what was observed."""
+    """A time of a flow at a point, in s: its bound, its mean, and by engine what was observed.
+
+    `deadline`: absent without one, as is `deadline_verdict`: whether every message keeps it.
+    """
 
     series: str
     point: Mapping[str, str]
     flow: str
     metric: Metric
+    deadline: float | msgspec.UnsetType
+    deadline_verdict: Decision | msgspec.UnsetType
     bound: float
     margin: float
     method: str
@@ -57,6 +69,8 @@ class FlowTimeEntry(msgspec.Struct, frozen=True, kw_only=True):
             point=time.point,
             flow=time.flow,
             metric=time.metric,
+            deadline=time.deadline_s if math.isfinite(time.deadline_s) else msgspec.UNSET,
+            deadline_verdict=time.deadline_decision or msgspec.UNSET,
             bound=time.bound_s,
             margin=time.margin_s,
             method=time.method,

@@ -12,18 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethermeter.analysis import bounds, capacity, groups, ports
-from ethermeter.analysis.bounds import (
-    BOUNDED,
-    FLOW,
-    MEAN,
-    TIMES,
-    FlowTime,
-    name_together,
-    without_number,
-)
+from ethermeter.analysis.bounds import FLOW, TIMES, FlowTime
 from ethermeter.analysis.capacity import Capacity
 from ethermeter.analysis.comparison import Row, counterparts, row_of
+from ethermeter.analysis.facts import BOUNDED, MEAN
 from ethermeter.analysis.flows import MOST_TABLES
+from ethermeter.analysis.port_bounds import name_together, without_number
 from ethermeter.entities import flows_in, receiver_flows
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import Point

@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ethermeter.analysis import bounds, capacity, flows, groups
-from ethermeter.analysis.bounds import SEEN, FlowTime, Queue
+from ethermeter.analysis.bounds import SEEN, FlowTime
 from ethermeter.analysis.capacity import Capacity
+from ethermeter.analysis.port_bounds import Queue
 from ethermeter.json_values import finite
 from ethermeter.metrics import Metric
 from ethermeter.results.estimates import Point
@@ -85,7 +86,8 @@ def _time(time: FlowTime) -> Row:
         seen[f"largest {name} (µs)"] = _us(each.largest_s)
         if each.missed is not None:
             seen[f"too late {name} (%)"] = finite(100 * each.missed.value)
-            seen[f"too late {name}, at most (%)"] = finite(100 * each.missed.high)
+            seen[f"too late {name} low (%)"] = finite(100 * each.missed.low)
+            seen[f"too late {name} high (%)"] = finite(100 * each.missed.high)
     return {
         "series": time.series,
         **time.point,
@@ -94,6 +96,7 @@ def _time(time: FlowTime) -> Row:
         "deadline (µs)": _us(time.deadline_s),
         "bound (µs)": _us(time.bound_s),
         "margin (µs)": _us(time.margin_s),
+        "every message in time": time.deadline_decision,
         "mean by theory (µs)": _us(time.mean_s),
         **seen,
         "bound by, or why there is none": time.method,

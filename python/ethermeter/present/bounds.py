@@ -9,10 +9,8 @@ from ethermeter.analysis.bounds import (
     Coverage,
     FlowTime,
     Observed,
-    Queue,
-    Size,
-    ports_alike,
 )
+from ethermeter.analysis.port_bounds import Queue, Size, known_or, ports_alike
 from ethermeter.blocks import Table, Text
 from ethermeter.metrics import Metric
 from ethermeter.present.marks import Marks, legend
@@ -79,24 +77,38 @@ def deadlines(found: Answers) -> Iterator[Text]:
         return
     bounded = [time for time in times if math.isfinite(time.margin_s)]
     kept = [time for time in bounded if time.margin_s >= 0]
-    said = []
+    said = [f"{len(kept)} of {len(times)} are guaranteed by bounds"] if bounded else []
     if len(kept) < len(bounded):
         worst = min(bounded, key=lambda time: time.margin_s)
         at = "".join(f"at {key} = {text} " for key, text in worst.point.items())
-        said.append(
-            f"{len(bounded) - len(kept)} of {len(times)} are missed in the worst case, {at}"
-            f"{worst.flow} by {quantity(-worst.margin_s, 's')}"
-        )
-    elif bounded:
-        said.append(f"{len(kept)} of {len(times)} are kept in the worst case")
+        said.append(f"by its bound, {at}{worst.flow} may be {quantity(-worst.margin_s, 's')} late")
     if len(bounded) < len(times):
         said.append(f"of {len(times) - len(bounded)} there is no bound")
-    seen = [(each, time) for time in times for each in time.observed if each.missed is not None]
-    late = [time.flow for each, time in seen if each.missed is not None and each.missed.value > 0]
-    if seen:
-        named = ", ".join(list(dict.fromkeys(late))[:MOST_REASONS])
-        said.append(f"{len(set(late))} had late messages, {named}" if late else "none was late")
+    late = [of for of in _shares(times) if of[0].value > 0]
+    if late:
+        share, time, how = max(late, key=lambda of: of[0].value)
+        flows = len({time.flow for _, time, _ in late})
+        several = "1 flow" if flows == 1 else f"{flows} flows"
+        said.append(
+            f"of the {how} messages some of {several} were late, most of {time.flow},"
+            f" {estimate_text(share, Scale('%', 0.01))}"
+        )
+    elif shares := _shares([time for time in found.alike or times if time.deadline_decision]):
+        how = " and ".join(dict.fromkeys(how for _, _, how in shares))
+        most = max((known_or(share.high, math.inf) for share, _, _ in shares), default=math.inf)
+        limit = f": at most {number(100 * most, digits=2)}% of a flow’s" if most < 1 else ""
+        said.append(f"of the {how} messages none was late{limit}")
     yield Text(f"Deadlines: {'; '.join(said)}.")
+
+
+def _shares(times: Sequence[FlowTime]) -> list[tuple[Estimate, FlowTime, str]]:
+    """Return the shares of late messages that are known, with the flow and how they were seen."""
+    return [
+        (each.missed, time, SEEN[each.engine])
+        for time in times
+        for each in time.observed
+        if each.missed is not None and math.isfinite(each.missed.value)
+    ]
 
 
 def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Marks) -> Table:
@@ -128,6 +140,7 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
                 *([time_text(time.margin_s, scale)] * has_deadline),
                 mean,
                 *of_engines,
+                *([_IN_TIME[time.deadline_decision]] * has_deadline),
                 time.method,
             ]
         )
@@ -139,8 +152,13 @@ def _times_table(times: Sequence[FlowTime], shown: Sequence[FlowTime], marks: Ma
     for engine in engines:
         head += [f"mean {SEEN[engine]}{unit}", f"largest {SEEN[engine]}{unit}"]
         head += [f"too late {SEEN[engine]} %"] * has_deadline
+    head += ["in time"] * has_deadline
     head.append("bound by, or why there is none")
     return _named(head, rows, "Times of flows, by every engine", len(lead))
+
+
+_IN_TIME = {"holds": "always", "fails": "missed", "undecided": "undecided", None: UNDEFINED}
+"""Whether every message of a flow keeps its deadline, by the decision."""
 
 
 def time_text(time_s: float, scale: Scale | None, half_width_s: float = math.nan) -> str:

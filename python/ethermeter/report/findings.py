@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
-from ethermeter.analysis.bounds import BOUNDED
+from ethermeter.analysis.facts import BOUNDED
 from ethermeter.analysis.groups import PART
 from ethermeter.document import large_first, plain
 from ethermeter.faults import small_first

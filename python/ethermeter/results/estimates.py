@@ -189,6 +189,8 @@ def _of_kind(
 
 def _exposure(metric: Metric, whole: Whole, members: Integers, trial: Trial) -> float:
     """Sum over trials of a point of what `ethermeter.results.unseen` needs."""
+    if not unseen.is_known_of_all(metric, trial.scenario):
+        return math.nan
     there = metrics_in(trial)
     counted = {
         name: whole.values[members, whole.metrics.index(name)]

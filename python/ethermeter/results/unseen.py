@@ -4,10 +4,10 @@ No variance follows from counts that are zero in every replication, and an inter
 would claim what is not known. The limit of 95% confidence comes from how often it could have been
 seen: the rule of three (`ethermeter.results.interval.no_failure`).
 
-What counts as independent: frames and messages for losses and collisions, packets for voice, of
-which a sample is but a part. Losses often come in bursts, as a queue that is full stays full for a
-while. Where nothing was lost nothing is known about bursts: if they lose b frames on average, the
-limit is about b times as high.
+What counts as independent: frames and messages for losses, collisions and deadlines, packets for
+voice, of which a sample is but a part. Losses often come in bursts, as a queue that is full stays
+full for a while, and so do late messages. Where nothing was lost nothing is known about bursts: if
+they lose b frames on average, the limit is about b times as high.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from ethermeter.scenario import CoderArrivals, SamplesLengths, Scenario
 
 SAMPLES = (Metric.SAMPLE_LOSS, Metric.SPEECH_LOSS)
 """Shares of samples of voice."""
-SHARES = (Metric.LOSS, *SAMPLES)
+SHARES = (Metric.LOSS, *SAMPLES, Metric.OVERDUE_SHARE)
 """Shares of failures among trials."""
 BY_FRAME = {Metric.COLLISIONS_PER_FRAME: 0.0, Metric.ATTEMPTS_PER_FRAME: 1.0}
 """Events over frames delivered, with the value of no event."""
@@ -70,6 +70,8 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenari
         return _packets(samples, packets, scenario)
     if metric in BY_FRAME:
         return of(Metric.FRAMES)
+    if metric == Metric.OVERDUE_SHARE:
+        return of(Metric.MESSAGES if Metric.MESSAGES in counted else Metric.FRAMES)
     if metric != Metric.LOSS:
         return np.ones_like(nothing)
     if Metric.FRAMES not in counted:
@@ -91,6 +93,16 @@ def _packets(samples: Floats, packets: Floats, scenario: Scenario) -> Floats:
     if len(most) == len(flows):
         return packets
     return samples / max(most, default=1.0)
+
+
+def is_known_of_all(metric: Metric, scenario: Scenario) -> bool:
+    """Whether what is counted of all stations or flows together is behind a metric of them.
+
+    Messages without a deadline cannot be late.
+    """
+    if metric != Metric.OVERDUE_SHARE:
+        return True
+    return all(flow.deadline_ps is not None for flow in scenario.flows)
 
 
 def is_unseen(metric: Metric, value: float, engine: str) -> bool:

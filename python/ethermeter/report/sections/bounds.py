@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.bounds import DELAYS, SEEN, Answers, Coverage, FlowTime, Queue
+from ethermeter.analysis.bounds import DELAYS, SEEN, Answers, Coverage, FlowTime
+from ethermeter.analysis.port_bounds import Queue
 from ethermeter.chart import Axis, Box, Legend, Names, Sign, Span, Spans, Tip
 from ethermeter.document import (
     Block,

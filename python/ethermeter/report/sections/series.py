@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethermeter.analysis.bounds import BOUNDED
 from ethermeter.analysis.curves import CLEAR, Knee, rise
+from ethermeter.analysis.facts import BOUNDED
 from ethermeter.analysis.flows import OF_MESSAGES
 from ethermeter.analysis.frame_mixes import COUNT
 from ethermeter.document import Block, Figure, Grid, Heading, Section, Text
