@@ -19,6 +19,12 @@ ACCESS_DELAY = (
     "left the line."
 )
 
+FLOW_BOUND = (
+    "The bound of a flow’s delay, of network calculus, is another time: from the message’s arrival "
+    "at its source to its last bit at the receiver. It adds the frames ahead in the node’s queue "
+    "and the frame itself, and counts of the other nodes only what their flows offer."
+)
+
 
 def buses(found: SingleBus | Buses) -> Iterator[Block]:
     """Lay out the bus of an experiment, or those of a network by segment."""
@@ -136,6 +142,8 @@ def _bus(found: Advice) -> Iterator[Block]:
         if table.rows:
             yield Heading(table.caption)
             yield table
+    if found.nodes:
+        yield Text(f"{ACCESS_DELAY} {FLOW_BOUND}")
     if found.warnings:
         yield Text("")
     for text in found.warnings:

@@ -17,6 +17,7 @@ from ethermeter.document import (
 from ethermeter.present.bus import (
     ACCESS_DELAY,
     ATTEMPT,
+    FLOW_BOUND,
     QUEUE,
     at_first_point,
     bursts,
@@ -41,7 +42,7 @@ EMPTY = "empty cycle"
 DEFINITIONS = (
     f"No access delay and no cycle is longer, whatever the nodes send. {ACCESS_DELAY} The longest "
     "cycle is no bound of access delays: a node may let an opportunity pass while its MAC backs "
-    "off."
+    f"off. {FLOW_BOUND}"
 )
 
 
