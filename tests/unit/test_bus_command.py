@@ -50,7 +50,7 @@ def test_the_figure_has_delays_by_node_and_the_effect_of_bursts(bus, tmp_path):
     done = invoke("bus", bus, "--figure", str(drawn))
     assert done.stdout.splitlines()[-1] == str(drawn)
     words = drawn.read_text(encoding="utf-8")
-    for word in ("head (0)", "sensor (1–8)", "empty cycle 30.8", "longest cycle 614.0"):
+    for word in ("head (0)", "sensor (1–8)", "empty cycle 30.8", "longest cycle 614"):
         assert word in words
     # Frames with what is around them: 584 of 680 bits, and a beacon of 20 bits for nine of them.
     assert f"{100 * 9 * 584 / (20 + 9 * 680):.4g}% without" in words

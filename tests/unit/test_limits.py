@@ -56,7 +56,7 @@ def test_two_searches_by_the_command(tmp_path: Path) -> None:
     # Each front-end sends one frame at the same time: the queue needs a place for each.
     key = "network.switches.switch.queue"
     for count in (20, 24):
-        words = ("--smallest", key, "--from", 15, "--to", 30, "--while", "loss == 0")
+        words = ("--smallest", key, "from=15", "to=30", "--while", "loss == 0")
         of_count = (
             "--set",
             f"network.hosts.frontend.count={count}",

@@ -87,7 +87,7 @@ def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(lossl
     (point,) = estimates.points_of(text)
     assert estimates.text_of([point]) == text
     found = point.estimates[Metric.LOSS]
-    assert datum("x", 1.0, found, 100.0)["h"] == pytest.approx(100 * limit, rel=1e-5)
+    assert datum("x", 1.0, found, Metric.LOSS.label)["h"] == pytest.approx(100 * limit, rel=1e-5)
     assert f"(0 to {100 * limit:.1f})" in cell(found, 100.0)
     # A loss of 5% in another run is higher, one that the limit cannot exclude is not: and that is
     # what a comparison has to say.

@@ -75,10 +75,7 @@ def _across(across: Mapping[str, float], value: Json, longest: float, chart: Bar
     narrow page they would meet.
     """
     found = {name: each * chart.value.label.factor for name, each in across.items()}
-    rows = [
-        {"y": frame.rounded(at), "t": f"{name} {number(at, digits=5)}"}
-        for name, at in found.items()
-    ]
+    rows = [{"y": frame.rounded(at), "t": f"{name} {number(at)}"} for name, at in found.items()]
     rule: Json = {"type": "rule", "strokeWidth": 1.4, "strokeDash": [5, 3]}
     layers = [frame.layer(rule, {"x": value}, rows=rows)]
     for at, row in enumerate(rows):
