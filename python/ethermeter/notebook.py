@@ -4,19 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
+from ethermeter.quantities import counted
+
 MOST_ROWS = 60
 """Rows of a table in a notebook; the number of the others follows it."""
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "trial"), counted(12, "trial")
-    ('1 trial', '12 trials')
-    """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def html_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

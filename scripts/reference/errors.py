@@ -44,6 +44,10 @@ EXITS = {
         "something failed while it ran: disk, permission, a peer, a trial; or a test that the command makes has failed",
         "remove the cause that the line names, and type the command again",
     ),
+    "UNDECIDED": (
+        "no check fails, but an interval is too wide to tell (`--fail-if`); or no value is known well enough (`compare --fail-below`)",
+        "run more replications, or a longer trial",
+    ),
     "INTERRUPTED": ("Ctrl-C", "type the command again; finished trials are kept"),
     "TERMINATED": ("SIGTERM", "type the command again; finished trials are kept"),
     "BROKEN_PIPE": ("the reader of stdout has closed it", "nothing"),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ethermeter.execution import Execution
 from ethermeter.faults import Fault, InputError, choices, nearest
-from ethermeter.notebook import counted, html_table
+from ethermeter.notebook import html_table
+from ethermeter.quantities import counted
 from ethermeter.trial import LIVE
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from ethermeter.execution import (
 from ethermeter.faults import InputError
 from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
-from ethermeter.notebook import counted, html_table
+from ethermeter.notebook import html_table
+from ethermeter.quantities import counted
 from ethermeter.results.query import Results
 from ethermeter.store import RunDirectory, RunError
 

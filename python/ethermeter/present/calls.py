@@ -9,7 +9,7 @@ from ethermeter.analysis.call_search import CallsAnswer, Rated
 from ethermeter.analysis.estimated import Interval
 from ethermeter.blocks import Table, Text
 from ethermeter.present.marks import Marks, legend
-from ethermeter.quantities import Scale, with_ends
+from ethermeter.quantities import Scale, counted, with_ends
 
 ROOMS = (
     "the bits of the links",
@@ -43,7 +43,7 @@ def calls(found: CallsAnswer, *, file: Path | None = None) -> Iterator[Table | T
     yield from legend(marks.legend())
     yield Text(
         f"{found.calls} {what} of {found.codec}: {good(found.wanted)}, on the mean of "
-        f"{found.replications} trials"
+        + counted(found.replications, "trial")
     )
     yield Text(f"{'on ' if is_on_segment else ''}{found.subject}")
     if found.is_limited_by_stations:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ethermeter.blocks import Table, Text
+from ethermeter.quantities import counted
 
 FIRST = (
     *("office", "schools-hub", "hub-and-switch", "buffer-sizing", "voice-network"),
@@ -28,7 +29,7 @@ def shipped(titles: Mapping[str, str], *, chosen: bool) -> Iterator[Table | Text
 
 def valid(trials: Mapping[str, int]) -> Iterator[Text]:
     """Say of each valid file how many trials it has."""
-    return (Text(f"{file}: valid, {count} trials") for file, count in trials.items())
+    return (Text(f"{file}: valid, {counted(count, 'trial')}") for file, count in trials.items())
 
 
 def copied(name: str, file: Path) -> Iterator[Text]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ethermeter.blocks import Table, Text
 from ethermeter.plan import Plan
+from ethermeter.quantities import counted
 
 TABLE_ROWS = 20
 
@@ -24,4 +25,4 @@ def plan(found: Plan) -> Iterator[Table | Text]:
     yield Table(["trial", *keys, "replication", "seed"], rows, "Trials")
     if len(trials) > TABLE_ROWS:
         yield Text(f"… {len(trials) - TABLE_ROWS} more")
-    yield Text(f"{len(trials)} trials, plan {found.hash}")
+    yield Text(f"{counted(len(trials), 'trial')}, plan {found.hash}")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ethermeter.blocks import Text
+from ethermeter.quantities import counted
 
 if TYPE_CHECKING:
     from ethermeter.api.runs import Run
@@ -16,7 +17,7 @@ def files(run: "Run") -> Iterator[Text]:
     provenance = run.directory.provenance()
     wall_s = provenance.get("wall_s")
     yield Text(
-        f"{provenance.get('trials')} trials"
+        counted(int(str(provenance["trials"])), "trial")
         + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "")
         + f": {run.path}"
     )
