@@ -675,7 +675,8 @@ def test_what_tcp_sends_again_is_within_the_grant(agent, tmp_path, unless_held_u
     again = role["counted"]["tcp"]["columns"]["sent_again"][-1]
     unless_held_up(again > 0, "nothing was sent again")
     share = way.share(sent)
-    unless_held_up(share > 0.1, f"{share:.3f} with {again} segments sent again")
+    # A segment that is lost three times in a row is one of a thousand, and waits for 1.4 s.
+    unless_held_up(share > 0.02, f"{share:.3f} with {again} segments sent again")
 
 
 def _trickle(sockets: list[socket.socket], is_over: threading.Event) -> None:

@@ -139,7 +139,7 @@ def test_a_file_takes_no_less_than_its_blocks_do(tmp_path, direction, unless_hel
             {"frames": "100 B", "port": "packet", "response": {"frames": "9019 B"}},
             "of 64 to 9018 octets",
         ),
-        ({"data": "100 B", "response": {"exchanges": 0}}, "exchanges = 0"),
+        ({"data": "100 B", "response": {"exchanges": 0}}, "exchanges (ask) = 0"),
     ],
 )
 @pytest.mark.root
