@@ -21,7 +21,7 @@ def test_a_bus_is_drawn_whole_on_wide_and_narrow_screens(browser, tmp_path, widt
         visit.expect_within_boxes("nodes")
         visit.expect_within_boxes("bursts")
         words = visit.page.locator("#nodes .plot svg").text_content()
-        assert "longest cycle 1.2792" in words
+        assert "longest cycle 1.279" in words
 
 
 @pytest.mark.browser
