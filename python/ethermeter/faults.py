@@ -27,6 +27,8 @@ Key = str | int
 KeyPath = tuple[Key, ...]
 """Keys from the top of a file to a value."""
 
+MOST_NAMES = 6
+"""Names that a sentence has of many."""
 _LONGEST = (("key", 120), ("name", 60), ("value", LONGEST_VALUE), ("allowed", 600))
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -239,6 +241,29 @@ def printable(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "trial"), counted(12, "trial")
+    ('1 trial', '12 trials')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def named(names: Sequence[str]) -> str:
+    """Write the first names, at most six, and how many more there are.
+
+    Examples
+    --------
+    >>> named(["a", "b"]), named("abcdefgh")
+    ('a, b', 'a, b, c, d, e, f and 2 more')
+    """
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def small_first(title: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.quantities import counted
+from ethermeter.faults import counted
 
 MOST_ROWS = 60
 """Rows of a table in a notebook; the number of the others follows it."""

@@ -14,9 +14,8 @@ from pathlib import Path
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import MOST_TRIALS
 from ethermeter.experiment.reading import raise_all
-from ethermeter.faults import ARGUMENTS, Fault, InputError
+from ethermeter.faults import ARGUMENTS, Fault, InputError, counted
 from ethermeter.notebook import html_table
-from ethermeter.quantities import counted
 from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import ANSWERING, MODELS, NETWORK_MODELS, Assumptions
 from ethermeter.traces import StoredTraces, Trace, digests

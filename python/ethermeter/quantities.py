@@ -209,17 +209,6 @@ def held(estimate: "Estimate", label: "Label") -> "Estimate":
     return estimate.within(label.least / label.factor, label.most / label.factor)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "trial"), counted(12, "trial")
-    ('1 trial', '12 trials')
-    """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def suited(label: "Label", values: Iterable[float]) -> "Label":
     """Return a label in the unit that suits all values, which are in the SI unit.
 

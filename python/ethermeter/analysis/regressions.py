@@ -95,22 +95,22 @@ def _one(checks: Sequence[Check], runs: int) -> Check:
     return replace((alike or checks)[0], verdict=verdict)
 
 
-def verdict_of(change: Estimate, tolerance: float, *, level: float) -> Verdict:
+def verdict_of(worse: Estimate, tolerance: float, *, level: float) -> Verdict:
     """Judge a relative change for the worse.
 
     `level`: probability of a false alarm.
     """
-    if math.isnan(change.value):
+    if math.isnan(worse.value):
         return "undecided"
-    error = _error(change)
-    is_large = change.value > tolerance / 2
+    error = _error(worse)
+    is_large = worse.value > tolerance / 2
     if error == 0:
         return "fails" if is_large else "passes"
     if math.isnan(error):
         return "undecided"
-    if is_large and upper_tail(change.value / error, change.degrees) <= level:
+    if is_large and upper_tail(worse.value / error, worse.degrees) <= level:
         return "fails"
-    is_known = change.value + upper_quantile(POWER, change.degrees) * error < tolerance
+    is_known = worse.value + upper_quantile(POWER, worse.degrees) * error < tolerance
     return "passes" if is_known else "undecided"
 
 

@@ -19,11 +19,11 @@ class Read(Protocol):
         """Name of their plan; None for that of the first."""
 
 
-_EXPERIMENT = Argument(
+EXPERIMENT = Argument(
     "An experiment file, or the name of a shipped one.", "EXPERIMENT", "experiments"
 )
-Experiment = Annotated[str | Path, _EXPERIMENT]
-ReadExperiment = Annotated[str | Path | Read, _EXPERIMENT]
+Experiment = Annotated[str | Path, EXPERIMENT]
+ReadExperiment = Annotated[str | Path | Read, EXPERIMENT]
 """In Python also what was read already."""
 RunPath = Annotated[Path, Argument("A run directory.", "RUN", "runs")]
 Overrides = Annotated[

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ethermeter.api.arguments import Overrides, Read
+from ethermeter.api.arguments import EXPERIMENT, Overrides, Read
 from ethermeter.faults import Fault, InputError
 from ethermeter.operation import Argument, Display, operation
 
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 class BusOptions:
     """Options of `bus`."""
 
-    experiment: Annotated[
-        str | Path | Read | None,
-        Argument("An experiment file, or the name of a shipped one.", "EXPERIMENT", "experiments"),
-    ] = None
+    experiment: Annotated[str | Path | Read | None, EXPERIMENT] = None
     _: KW_ONLY
     interface: Annotated[
         str | None,

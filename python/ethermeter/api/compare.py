@@ -1,6 +1,6 @@
 """Comparing two runs, or the theories of one with its simulations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.checks import Check
     from ethermeter.analysis.comparison import Points, Row
     from ethermeter.analysis.designs import Designs
+    from ethermeter.api.runs import Run
     from ethermeter.imports import Column
 
 CHECKS = ("xml", "prom", "md")
@@ -227,7 +228,21 @@ def compare(options: CompareOptions, display: Display) -> Compared:
             raise InputError.of_argument("figure", str(options.figure), allowed)
         _refuse_more(options, "expected with runs that are no benchmarks")
         return _benchmarks(options.first, second, options.fail_below or TOLERANCE)
-    return _limits(options, second) or _runs(options, second)
+    named = {"first": options.first, "second": second}
+    opened = {name: _opened(path) for name, path in named.items()}
+    return _limits(options, opened) or _runs(options, opened)
+
+
+def _opened(path: Path) -> "Path | Run":
+    """Return the file of a path, if it is one or a directory with one; else the finished run."""
+    from ethermeter.api.runs import open as open_run
+    from ethermeter.imports.saved import file_of
+
+    return file_of(path) or open_run(path)
+
+
+def _path(opened: "Path | Run") -> Path:
+    return opened if isinstance(opened, Path) else opened.path
 
 
 def _refuse_more(options: CompareOptions, allowed: str) -> None:
@@ -248,22 +263,19 @@ def _require_page(options: CompareOptions) -> None:
     require_room("figure", options.figure)
 
 
-def _runs(options: CompareOptions, second: Path) -> Comparison:
+def _runs(options: CompareOptions, opened: "Mapping[str, Path | Run]") -> Comparison:
     from ethermeter.analysis import designs
     from ethermeter.analysis.comparison import compared, failed_in
-    from ethermeter.api.runs import open as open_run
     from ethermeter.imports import parse_columns
     from ethermeter.imports.matching import matched
-    from ethermeter.imports.saved import file_of
 
     columns = parse_columns(options.columns) if options.columns is not None else ()
-    paths = options.first, second
-    runs = [open_run(path) for path in paths if file_of(path) is None]
-    one, other = (file_of(path) or open_run(path).path for path in paths)
+    runs = [each for each in opened.values() if not isinstance(each, Path)]
+    one, other = map(_path, opened.values())
     found = matched(one, other, columns=columns)
     points = found.first, found.second
     rows = compared(*points)
-    of_networks = designs.read(*runs) if len(runs) == len(paths) else None
+    of_networks = designs.read(*runs) if len(runs) == len(opened) else None
     checks = _regressions(options, one, points, columns)
     if options.figure is not None and options.figure.suffix != ".html":
         from ethermeter.render import check_files
@@ -291,12 +303,10 @@ def _regressions(
     if options.fail_below is None:
         return ()
     from ethermeter.analysis.regressions import repeated
-    from ethermeter.api.runs import open as open_run
     from ethermeter.imports.matching import matched
-    from ethermeter.imports.saved import file_of
 
     def more(paths: Sequence[Path]) -> "list[Points]":
-        found = [file_of(path) or open_run(path).path for path in paths]
+        found = [_path(_opened(path)) for path in paths]
         return [matched(first, path, columns=columns).second for path in found]
 
     before = [points[0], *more(options.baseline)]
@@ -329,16 +339,13 @@ def _benchmarks(first: Path, second: Path, fail_below: str) -> BenchmarkComparis
     return BenchmarkComparison(answers[0].suite, tolerance, benchmark.is_regression(found), found)
 
 
-def _limits(options: CompareOptions, second: Path) -> LimitComparison | None:
+def _limits(options: CompareOptions, opened: "Mapping[str, Path | Run]") -> LimitComparison | None:
     """Compare what two searches found; None where neither run is of a search with a limit."""
     from ethermeter.analysis import limits
-    from ethermeter.api.runs import open as open_run
-    from ethermeter.imports.saved import file_of
 
-    named = {"first": options.first, "second": second}
     found = {
-        name: None if file_of(path) is not None else limits.read(open_run(path).directory)
-        for name, path in named.items()
+        name: None if isinstance(each, Path) else limits.read(each.directory)
+        for name, each in opened.items()
     }
     first, other = found["first"], found["second"]
     if first is None and other is None:
@@ -346,7 +353,7 @@ def _limits(options: CompareOptions, second: Path) -> LimitComparison | None:
     if first is None or other is None:
         name = "first" if first is None else "second"
         allowed = "expected a run of find value or find calls, as the other is"
-        raise InputError.of_argument(name, str(named[name]), allowed)
+        raise InputError.of_argument(name, str(getattr(options, name)), allowed)
     allowed = "expected with runs that are no searches"
     if options.figure is not None:
         raise InputError.of_argument("figure", str(options.figure), allowed)

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethermeter.execution import Execution
-from ethermeter.faults import Fault, InputError, choices, nearest
+from ethermeter.faults import Fault, InputError, choices, counted, nearest
 from ethermeter.notebook import html_table
-from ethermeter.quantities import counted
 from ethermeter.trial import LIVE
 
 if TYPE_CHECKING:

@@ -17,11 +17,10 @@ from ethermeter.execution import (
     finished_run,
     search,
 )
-from ethermeter.faults import InputError
+from ethermeter.faults import InputError, counted
 from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
 from ethermeter.notebook import html_table
-from ethermeter.quantities import counted
 from ethermeter.results.query import Results
 from ethermeter.store import RunDirectory, RunError
 

@@ -69,11 +69,14 @@ def of_run(run: "Run", experiment: "Experiment", words: Sequence[str]) -> Iterat
 
 def _has_models(experiment: "Experiment") -> bool:
     """Whether a model applies to an experiment at its first point; bounds are of every network."""
+    first = experiment.scenarios.point([0] * len(experiment.sweeps))
+    if first.theory is None:
+        return True
+    # Models import much that a run of a network need not.
     from ethermeter.theory.inputs import model_inputs
     from ethermeter.theory.predictions import applicable
 
-    first = experiment.scenarios.point([0] * len(experiment.sweeps))
-    return first.theory is None or bool(applicable(model_inputs(first.scenario(), first.theory)))
+    return bool(applicable(model_inputs(first.scenario(), first.theory)))
 
 
 def of_measurement(run: "Run", words: Sequence[str]) -> Iterator[Step]:

@@ -8,7 +8,7 @@ from ethermeter.analysis import groups
 from ethermeter.analysis.bounds import FLOW, SEEN
 from ethermeter.analysis.comparison import Points, counterparts
 from ethermeter.analysis.flows import of_networks, of_parts, with_tables
-from ethermeter.faults import InputError
+from ethermeter.faults import InputError, named
 from ethermeter.imports import Column, read
 from ethermeter.imports.saved import title
 from ethermeter.metrics import Metric
@@ -18,8 +18,6 @@ from ethermeter.results.interval import Estimate
 
 FILE = "file"
 """Series and engine of the points of a file of another program."""
-MOST_NAMES = 6
-"""Names of flows that a sentence has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +80,8 @@ def matched(run_a: Path, run_b: Path, columns: Sequence[Column] = ()) -> Matched
     if not set(first) & set(second):
         allowed = f"a run with a point of {run_a}: the same series, engine and varied keys"
         if all(are_files):
-            allowed = f"expected a flow of {run_a}: {_listed(_names(found[0]))}"
-            raise InputError.of(str(run_b), "flows", _listed(_names(found[1])), allowed)
+            allowed = f"expected a flow of {run_a}: {named(_names(found[0]))}"
+            raise InputError.of(str(run_b), "flows", named(_names(found[1])), allowed)
         raise InputError.of(str(run_b), "points", "none in common", allowed)
     return Matched(first, second, told)
 
@@ -119,20 +117,15 @@ def _told_by_name(
 ) -> tuple[str, ...]:
     """Say which flows have the same names in two runs or files, and which only one has."""
     both = [name for name in first if name in second]
-    told = [f"Flows compared by name: {_listed(both)}."]
+    told = [f"Flows compared by name: {named(both)}."]
     for names, others, where in ((first, second, one), (second, first, other)):
         if alone := [name for name in names if name not in others]:
-            told.append(f"Flows of {where} only, not compared: {_listed(alone)}.")
+            told.append(f"Flows of {where} only, not compared: {named(alone)}.")
     return tuple(told)
 
 
 def _names(points: Sequence[Point]) -> list[str]:
     return [point.point[FLOW] for point in points]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _file_and_run(
@@ -159,8 +152,8 @@ def _file_and_run(
         known = [*both, *(name for name in in_run if name.partition(" ")[0] not in tables)]
         return of_file, of_run, _told_by_name(names, known, title(file), f"{run.name}, {seen},")
     if len(flows) != 1:
-        allowed = f"expected one flow, or names of the run's: {_listed(list(in_run)) or 'none'}"
-        raise InputError.of(str(file), "flows", _listed(names), allowed)
+        allowed = f"expected one flow, or names of the run's: {named(list(in_run)) or 'none'}"
+        raise InputError.of(str(file), "flows", named(names), allowed)
     what = f"flow {next(iter(in_run))}" if len(in_run) == 1 else "all flows"
     said = f"Flow {names[0]} of {title(file)} is compared with {what} of {run.name}, {seen}."
     return [replace(whole, estimates=flows[0].estimates)], [whole], (said,)

@@ -8,8 +8,9 @@ from msgspec import UNSET
 from ethermeter.analysis.call_search import CallsAnswer, Rated
 from ethermeter.analysis.estimated import Interval
 from ethermeter.blocks import Table, Text
+from ethermeter.faults import counted
 from ethermeter.present.marks import Marks, legend
-from ethermeter.quantities import Scale, counted, with_ends
+from ethermeter.quantities import Scale, with_ends
 
 ROOMS = (
     "the bits of the links",

@@ -17,6 +17,7 @@ from ethermeter.analysis.designs import (
 )
 from ethermeter.blocks import Heading, Table, Text
 from ethermeter.document import plain
+from ethermeter.faults import named
 from ethermeter.metrics import Label, Metric
 from ethermeter.present.bounds import OPEN_ROWS, TABLE_ROWS, time_text
 from ethermeter.present.capacity import summary
@@ -27,8 +28,6 @@ Block = Heading | Table | Text
 
 ENDS: tuple[Literal["a", "b"], ...] = ("a", "b")
 """Fields of a row that have the values of the first and the second run."""
-MOST_NAMES = 6
-"""Names of flows or ports of one run only that a sentence has."""
 
 
 def designs(found: Designs | None, most: int | None = TABLE_ROWS) -> Iterator[Block]:
@@ -45,9 +44,7 @@ def designs(found: Designs | None, most: int | None = TABLE_ROWS) -> Iterator[Bl
     for kind, alone in (("Flows", found.alone_flows), ("Ports", found.alone_ports)):
         for name, only in zip(("first", "second"), alone, strict=True):
             if only:
-                more = len(only) - MOST_NAMES
-                rest = f" and {more} more" if more > 0 else ""
-                yield Text(f"{kind} of the {name} run only: {', '.join(only[:MOST_NAMES])}{rest}.")
+                yield Text(f"{kind} of the {name} run only: {named(only)}.")
 
 
 def _capacities(found: Designs) -> Iterator[Text]:

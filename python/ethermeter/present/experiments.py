@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ethermeter.blocks import Table, Text
-from ethermeter.quantities import counted
+from ethermeter.faults import counted
 
 FIRST = (
     *("office", "schools-hub", "hub-and-switch", "buffer-sizing", "voice-network"),

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ethermeter.blocks import Table, Text
+from ethermeter.faults import counted
 from ethermeter.plan import Plan
-from ethermeter.quantities import counted
 
 TABLE_ROWS = 20
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ethermeter.blocks import Text
-from ethermeter.quantities import counted
+from ethermeter.faults import counted
 
 if TYPE_CHECKING:
     from ethermeter.api.runs import Run

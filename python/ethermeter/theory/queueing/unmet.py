@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable
 
+from ethermeter.faults import named
 from ethermeter.nodes import links_in
 from ethermeter.scenario import Scenario
 from ethermeter.theory.queueing.sources import Source, source_of
-
-MOST_NAMES = 6
-"""Tables of flows that a text names."""
 
 
 def unmet(scenario: Scenario) -> dict[str, str]:
@@ -41,6 +39,4 @@ def unmet(scenario: Scenario) -> dict[str, str]:
 
 
 def _tables(flows: Iterable[str]) -> str:
-    names = list(dict.fromkeys(name.partition(" ")[0] for name in flows))
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return named(list(dict.fromkeys(name.partition(" ")[0] for name in flows)))
