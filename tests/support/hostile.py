@@ -21,12 +21,15 @@ from typing import Any, TypeVar
 
 import grpc
 from ethermeter.testbed import Host
+from stalls import inconclusive
 
 PROTOCOL = 9
 _CONTROL = frozenset(range(4988, 5000))
 """Ports of agents."""
 CALL_S = 30
 """Time for a call: a machine that stalls answers within it, an agent that has ended never."""
+LEASE_S = 0.7
+"""How long an agent keeps an experiment without a lease."""
 S = 10**9
 MS = 10**6
 _NEW_NETWORK = 0x40000000  # CLONE_NEWNET
@@ -120,6 +123,7 @@ class Reached:
         ]
         self._channel = grpc.secure_channel(target, grpc.ssl_channel_credentials(*read), options)
         self._counter = 0
+        self._last_s: dict[int, float] = {}
         self._lock = threading.Lock()
         self.address = name
         hello = self._call("Hello", {"protocol": PROTOCOL}, CALL_S, wait_for_ready=True)
@@ -131,7 +135,10 @@ class Reached:
         return json.loads(call(text, timeout=timeout_s, wait_for_ready=wait_for_ready))
 
     def call(self, name: str, experiment: int, *, timeout_s: float = CALL_S, **fields: Any) -> Any:
-        """Make a stamped call; calls arrive in the order of their numbers."""
+        """Make a stamped call; calls arrive in the order of their numbers.
+
+        A test that was held up for longer than a lease before it prepares is inconclusive.
+        """
         if name == "Lease":
             fields = {"challenges": [], "renewals": []} | fields
         with self._lock:
@@ -142,7 +149,16 @@ class Reached:
                 "counter": self._counter,
                 "made_ns": time.monotonic_ns(),
             }
-            return self._call(name, {"stamp": stamp, "request": fields}, timeout_s)
+            last_s = self._last_s.get(experiment, time.monotonic())
+            self._last_s[experiment] = time.monotonic()
+            try:
+                return self._call(name, {"stamp": stamp, "request": fields}, timeout_s)
+            except grpc.RpcError as error:
+                waited_s = time.monotonic() - last_s
+                is_over = (error.details() or "").startswith("rule ended: ")
+                if name == "Prepare" and is_over and waited_s >= LEASE_S:
+                    inconclusive(f"a lease ended in the {waited_s:.1f} s from call to call")
+                raise
 
     def close(self) -> None:
         """End the connection."""
