@@ -69,14 +69,6 @@ TABLE_4_3 = {
 }
 """Normalised delay and throughput in %, each at losses of 1 and 3%."""
 FAIRNESS = (0.975, 1.032)
-TABLE_4_2_WITHIN_ITS_ROUNDING = {
-    **TABLE_4_2,
-    "64 B": ((63.7, 65.3), (18, 19)),
-    "128 B": ((64.5, 66.2), (18, 19)),
-}
-"""As printed, 5% of loss gain 1.8, 1.5, 2.0 and 7.0 points, which do not rise from 64 to 128 B;
-within a quarter of a point they may.
-"""
 DATA = {"64 B": 0.85, "128 B": 0.9, "256 B": 0.93, "512 B": 0.95}
 KB_S = {
     "minimum": 105,
@@ -84,6 +76,7 @@ KB_S = {
     "fairness": 105,
     "rate-70": 70,
     "rate-84": 84,
+    "overload": 105,
     "conversations": 64,
 }
 SHORTEST_MS = {"rate-70": 7.49, "rate-84": 6.28}
@@ -92,10 +85,16 @@ SHORTEST_MS = {"rate-70": 7.49, "rate-84": 6.28}
 
 
 @pytest.fixture(scope="module")
-def trials() -> list[Trial]:
+def shipped_trials() -> list[Trial]:
     """The study as it is shipped."""
     files = shipped()
     return list(plan.expand([load(files[name]) for name in STUDY.runs]).trials)
+
+
+@pytest.fixture(scope="module")
+def trials(shipped_trials) -> list[Trial]:
+    """The study in three replications."""
+    return [trial for trial in shipped_trials if trial.replication < 3]
 
 
 def along(hosts: float, *anchors: tuple[float, float]) -> float:
@@ -107,7 +106,7 @@ def anchors(series: str, point: Mapping[str, str]) -> dict[str, list[tuple[float
     """Return the corners of a curve of the made-up world: loss, delay in ms and throughput in %,
     against the number of hosts.
     """
-    if series in ("minimum", "fairness"):
+    if series in ("minimum", "fairness", "overload"):
         text = point.get(LEAST, "64 B")
         (d_min, t_knee, n_knee), (d, t, n) = TABLE_4_1A[text], TABLE_4_1B[text]
         knee = min(
@@ -119,7 +118,7 @@ def anchors(series: str, point: Mapping[str, str]) -> dict[str, list[tuple[float
             "throughput": [(1, 3), (knee, t_knee), (n[0], t[0]), (n[1], t[1]), (32, 95)],
         }
     if series == "maximum":
-        t, n = TABLE_4_2_WITHIN_ITS_ROUNDING[point[MOST]]
+        t, n = TABLE_4_2[point[MOST]]
         return {
             "loss": [(n[0] - 1, 0.0), (n[0], 0.01), (n[1], 0.05), (32, 0.5)],
             "delay": [(1, 3)],
@@ -220,26 +219,35 @@ def judged(
 
 
 def test_every_claim_is_borne_out_by_a_world_of_the_published_numbers(trials):
-    found = judged(trials)
+    found, entries = judged(trials), {entry.id: entry for entry in STUDY.published()}
     assert {
         name: (claim.ours, claim.note)
         for name, claim in found.items()
-        if claim.verdict not in ("met", "holds")
+        if claim.verdict not in ("met", "holds") and not entries[name].contradiction
     } == {}
     assert len(found) == 70
 
 
-def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(trials):
+def test_what_arithmetic_stands_against_is_contradicted_by_any_world(trials):
+    found = judged(trials)["4.2-more-to-gain"]
+    assert found.verdict == "contradicted"
+    # The gains of TABLE_4_2 from a loss of 1% to one of 5%.
+    assert [round(t[1] - t[0], 1) for t, _ in TABLE_4_2.values()] == [1.8, 1.5, 2.0, 7.0]
+    assert "1.8" in found.note
+    assert "1.5" in found.note
+
+
+def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(shipped_trials):
     # Judged with what the plan has, nothing is missing; the knees and losses in between are within
     # its numbers of hosts.
     counts: dict[tuple[object, ...], int] = {}
-    for trial in trials:
+    for trial in shipped_trials:
         counts[trial.series, *sorted(trial.point.items())] = (
             counts.get((trial.series, *sorted(trial.point.items())), 0) + 1
         )
-    assert set(counts.values()) == {3}
+    assert min(counts.values()) >= 3
     assert {entry.series for entry in STUDY.published() if entry.series} <= {
-        trial.series for trial in trials
+        trial.series for trial in shipped_trials
     }
 
 
@@ -451,10 +459,6 @@ def test_a_number_is_missed_by_a_world_beyond_its_limit(trials, entry, up):
             lambda s, p, m, v: ideal(s, {**p, MOST: "64 B"}, m) if s == "maximum" else v,
         ),
         (
-            "4.2-more-to-gain",
-            lambda s, p, m, v: ideal(s, {**p, MOST: "64 B"}, m) if s == "maximum" else v,
-        ),
-        (
             "4.3-load-moves",
             lambda s, p, m, v: (
                 ideal(s, {**p, COUNT: str(float(p[COUNT]) - 2)}, m)
@@ -558,15 +562,16 @@ def test_readings_of_a_point_by_hand(trials):
         return float(paper.reading(results, "minimum", kept[0].point, quantity)[0])
 
     assert read("hosts") == 24
-    assert read("delay") == pytest.approx(20)
-    assert read("packet_delay") == pytest.approx(10)
+    # With the interval of the oldest sample, 152.32 us.
+    assert read("delay") == pytest.approx(20.15232)
+    assert read("packet_delay") == pytest.approx(10.15232)
     assert read("load") == pytest.approx(85.7)
     # 2 Mb/s and 2 Mb/s - 48 kb/s of 1 / 340 ns.
     assert read("throughput") == pytest.approx(68.0)
     assert read("data_throughput") == pytest.approx(66.368)
     # R = 16 bit / 152.32 us, R / C = 16 x 0.34 / 152.32 = 1 / 28: P' = 512 x 28 / 27 bit, of which
     # one takes 9.52 us.
-    assert read("normalised_delay") == pytest.approx(0.02 / (512 * 28 / 27 * 9.52e-6))
+    assert read("normalised_delay") == pytest.approx(0.02015232 / (512 * 28 / 27 * 9.52e-6))
     with pytest.raises(ValueError, match="one of the study's, got colour"):
         read("colour")
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -16,8 +16,20 @@ GOOD, BAD = ("met", "holds"), ("missed", "fails")
 """Verdicts of numbers and of statements: borne out, and not."""
 UNDECIDED = "undecided"
 """Verdict of a number or a statement whose interval is on both sides of the limit."""
+CONTRADICTED = "contradicted"
+"""Verdict of a number or a statement against which the text itself, or arithmetic, stands."""
 NOT_COMPARED = "not-compared"
 """Verdict of a number that is shown and not judged."""
+Basis = Literal["fitted", "re-examined", "predicted", "reference", "extension", "measured"]
+"""What a claim is judged by.
+
+`fitted`: parameters were fitted on the published number. `re-examined`: a set-up, a reading or a
+rule was chosen with the published numbers in view, by the text and not by a fit. `predicted`:
+neither. `reference`: the number is another program's or our own. `extension`: the claim goes beyond
+what was published. `measured`: a live test measures what the study published.
+"""
+UNCOUNTED: tuple[Basis, ...] = ("reference", "extension")
+"""Bases of claims that the text does not make, which shares leave out."""
 NEAR = 0.03
 """Relative deviation within which a number counts as met, if the text's own rounding is narrower
 and the entry allows nothing else.
@@ -37,7 +49,7 @@ class Claim:
     published: float
     rounding: tuple[float, float] | None
     unit: str
-    basis: str
+    basis: Basis
     measure: str
     ours: float
     low: float
@@ -76,6 +88,11 @@ class Claim:
         return "; ".join(f"{head}{text}" for head, text in parts if text)
 
 
+def counted(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims that the text makes."""
+    return [claim for claim in claims if claim.basis not in UNCOUNTED]
+
+
 Interval = tuple[float, float]
 
 
@@ -97,9 +114,12 @@ class ClaimEntry(msgspec.Struct):
         float | None,
         described("relative deviation within which a number is met; null of a statement"),
     ]
-    basis: Annotated[str, described("fitted, predicted, reference or measured")]
+    basis: Annotated[Basis, described("what the claim is judged by")]
     verdict: Annotated[
-        str, described("met or missed, holds or fails, undecided, not-run, or not-compared")
+        str,
+        described(
+            "met or missed, holds or fails, undecided, contradicted, not-run, or not-compared"
+        ),
     ]
     measure: Annotated[str, described("the rule that decides")]
     note: Annotated[str, described("remarks on the verdict")]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ethermeter import quantities
-from ethermeter.analysis.claims import UNDECIDED, Claim
+from ethermeter.analysis.claims import CONTRADICTED, UNDECIDED, Claim
 from ethermeter.blocks import Table, Text
 
 
@@ -25,7 +25,7 @@ def claims(found: Sequence[Claim]) -> Iterator[Table | Text]:
     yield Table(head, rows, "Published claims against this run")
     for claim in found:
         # The numbers beside a statement do not decide it.
-        if claim.verdict == "fails" or (claim.verdict == UNDECIDED and claim.is_statement):
+        if claim.is_statement and claim.verdict in _VERBS:
             yield Text(
                 f"{claim.id} {_VERBS[claim.verdict]}: {claim.what}; {claim.rule_and_finding}"
             )
@@ -39,7 +39,7 @@ def _band(claim: Claim) -> str:
     return f"{quantities.number(low, half)} to {quantities.number(high, half)}"
 
 
-_VERBS = {"fails": "fails", UNDECIDED: "is undecided"}
+_VERBS = {"fails": "fails", UNDECIDED: "is undecided", CONTRADICTED: "is contradicted"}
 
 
 def measured_claims(found: Sequence[Claim], study: str | None) -> Iterator[Table | Text]:

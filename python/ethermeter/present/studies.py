@@ -5,11 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.analysis.claims import BAD, GOOD, UNDECIDED, Claim
+from ethermeter.analysis.claims import BAD, CONTRADICTED, GOOD, UNDECIDED, Claim, counted
 from ethermeter.blocks import Table, Text
 
-_VERDICTS = (GOOD, BAD, (UNDECIDED,), ("not-run",))
-"""Verdicts that are counted together."""
+_VERDICTS = {
+    "met or holding": GOOD,
+    "missed or failing": BAD,
+    "undecided": (UNDECIDED,),
+    "contradicted": (CONTRADICTED,),
+    "not run": ("not-run",),
+}
+"""Verdicts that are counted together, by the head of their column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +43,15 @@ def published(titles: Mapping[str, str]) -> Iterator[Table | Text]:
 
 def reproduced(outcomes: Sequence[Reproduced | Failed], index: Path) -> Iterator[Table | Text]:
     """Lay out the outcome of every study; `index` is the page with all claims."""
-    head = ["study", "met or holding", "missed or failing", "undecided", "not run", "s", "report"]
+    head = ["study", *_VERDICTS, "s", "report"]
     yield Table(head, [_row(each) for each in outcomes], "Studies, reproduced")
     yield Text(f"all claims: {index}")
 
 
 def _row(of: Reproduced | Failed) -> list[str]:
     if isinstance(of, Failed):
-        return [of.study, "–", "–", "–", "–", "–", f"failed: {of.error}"]
-    verdicts = [each.verdict for each in of.claims if each.basis != "reference"]
-    counts = [sum(verdict in words for verdict in verdicts) for words in _VERDICTS]
+        return [of.study, *["–"] * (len(_VERDICTS) + 1), f"failed: {of.error}"]
+    verdicts = [each.verdict for each in counted(of.claims)]
+    counts = [sum(verdict in words for verdict in verdicts) for words in _VERDICTS.values()]
     wall = "–" if of.wall_s is None else f"{of.wall_s:.0f}"
     return [of.study, *map(str, counts), wall, os.path.relpath(of.page)]

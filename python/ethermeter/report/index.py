@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ethermeter.analysis import claims
-from ethermeter.analysis.claims import BAD, GOOD, UNDECIDED, Claim
+from ethermeter.analysis.claims import BAD, CONTRADICTED, GOOD, UNDECIDED, Claim, counted
 from ethermeter.document import NO_STUDY, Block, Section, Table, Text
 from ethermeter.presentation import Presentation
 from ethermeter.report.render import Page, render
@@ -57,7 +57,7 @@ def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = Fal
 
     """
     found = {entry.study: _claims(entry) for entry in entries}
-    counted = [claim for of in found.values() for claim in _counted(of)]
+    published = [claim for of in found.values() for claim in counted(of)]
     sections = [Section("studies", "Studies", "Every study", [_overview(entries, found, folder)])]
     sections += [
         Section(
@@ -84,26 +84,26 @@ def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = Fal
         sections,
         footer,
         question="What was published about Ethernets, and does it hold here?",
-        findings=_findings(entries, found, counted),
+        findings=_findings(entries, found, published),
         warnings=warnings,
     )
     return render(page)
 
 
 def _findings(
-    entries: Sequence[Reproduced], found: Mapping[str, Sequence[Claim]], counted: Sequence[Claim]
+    entries: Sequence[Reproduced], found: Mapping[str, Sequence[Claim]], published: Sequence[Claim]
 ) -> list[str]:
     """Say how many claims are met, which studies are borne out whole, and which least."""
-    texts = claim_sentences(counted)[:1]
+    texts = claim_sentences(published)[:1]
     shares = {
         entry.study: (_count(own, BAD), _count(own, GOOD + BAD))
         for entry in entries
-        if _count(own := _counted(found[entry.study]), GOOD + BAD)
+        if _count(own := counted(found[entry.study]), GOOD + BAD)
     }
     whole = [
         study
         for study, (bad, _) in shares.items()
-        if not bad and not _count(_counted(found[study]), (UNDECIDED,))
+        if not bad and not _count(counted(found[study]), (UNDECIDED, CONTRADICTED))
     ]
     if whole:
         texts.append(f"Every claim of {', '.join(whole)} is met or holds.")
@@ -112,11 +112,6 @@ def _findings(
         bad, total = shares[study]
         texts.append(f"The largest share is missed of {study}: {bad} of {total} claims.")
     return texts
-
-
-def _counted(claims: Sequence[Claim]) -> list[Claim]:
-    """Return what was published; a reference is our own."""
-    return [claim for claim in claims if claim.basis != "reference"]
 
 
 def _claims(entry: Reproduced) -> tuple[Claim, ...]:
@@ -157,7 +152,7 @@ def _overview(
 def _result(claims: Sequence[Claim]) -> Markup:
     """Say what is met, what is missed and what was not run."""
     texts = claim_sentences(claims)
-    count = _count(_counted(claims), ("not-run",))
+    count = _count(counted(claims), ("not-run",))
     if count:
         texts.append(f"Not run: {count}.")
     return Markup(" ").join(texts) if texts else Markup("No claim was judged.")

@@ -9,7 +9,14 @@ from ethermeter.document import Section
 from ethermeter.presentation import Presentation
 from ethermeter.results.query import Results
 from ethermeter.store import RunDirectory
-from ethermeter.studies.judging import Entry, Rule, judged, published
+from ethermeter.studies.judging import (
+    Entry,
+    OpenQuestion,
+    Rule,
+    judged,
+    left_open,
+    published,
+)
 from ethermeter.trial import LIVE, SIMULATION
 
 Sections = Callable[[Results, Sequence[Claim]], list[Section]]
@@ -58,6 +65,10 @@ class Study:
     def published(self) -> list[Entry]:
         """Return what was published, claim by claim, in the order of `published.toml`."""
         return published(self.package)
+
+    def left_open(self) -> list[OpenQuestion]:
+        """Return what the text leaves open, and what follows now."""
+        return left_open(self.package)
 
     def claims(self, results: Results) -> tuple[Claim, ...]:
         """Judge every claim, in the order of `published.toml`, by what was simulated."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ethermeter.analysis.claims import BAD, NEAR, UNDECIDED, Claim
+from ethermeter.analysis.claims import BAD, CONTRADICTED, NEAR, UNDECIDED, Basis, Claim
 from ethermeter.analysis.verdicts import Decision, every
 from ethermeter.faults import InputError, shown
 from ethermeter.results.interval import Estimate
@@ -24,23 +24,25 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     `rounding`: interval that the digits of the number leave open. `near`, `within`: relative and
     absolute deviation within which the number is met. `measure`: note beside the verdict. `cause`:
-    likeliest cause of a miss. `rule`: name of the study's rule that finds its own value. `series`,
-    `flow`: series of the run that has the points, and the flow; empty if the rule reads several.
-    `keys`: all other keys, which the study reads with `read` and its short forms. `file`: the file,
-    as faults name it.
+    likeliest cause of a miss. `contradiction`: how the text contradicts itself, or the arithmetic
+    that stands against it; empty if nothing does. `rule`: name of the study's rule that finds its
+    own value. `series`, `flow`: series of the run that has the points, and the flow; empty if the
+    rule reads several. `keys`: all other keys, which the study reads with `read` and its short
+    forms. `file`: the file, as faults name it.
     """
 
     id: str
     what: str
     where: str
     unit: str
-    basis: str
+    basis: Basis
     published: float = math.nan
     rounding: tuple[float, float] | None = None
     near: float | None = None
     within: float | None = None
     measure: str = ""
     cause: str = ""
+    contradiction: str = ""
     rule: str = ""
     series: str = ""
     flow: str = ""
@@ -94,6 +96,19 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     of: str
 
 
+class OpenQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a study's text leaves open, and what follows now.
+
+    `where`: place in the text. `what`: the question. `now`: the answer. `by`: a command that prints
+    it, or a file that has it.
+    """
+
+    where: str
+    what: str
+    now: str
+    by: str
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a run shows: a number with its interval, whether a statement holds, and a remark.
@@ -118,7 +133,8 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
     the entry's own `near`, relative, or `within`, absolute), the text's own rounding, or, where
     that is what was published, where a further single measurement may be (the finding's
     prediction). It is `missed` if no part of the interval does, and `undecided` in between. A
-    statement `holds` or `fails` by the rule in its `measure`, or is `undecided`. A claim without
+    statement `holds` or `fails` by the rule in its `measure`, or is `undecided`. Where the text
+    or arithmetic stands against a claim, it is `contradicted`, whatever was found. A claim without
     its points is `not-run`.
     """
     ours = finding.ours if finding else Estimate(math.nan, math.nan, math.nan)
@@ -153,6 +169,9 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
         verdict = _number(claim)
     else:
         verdict, claim = every([finding.holds]), replace(claim, near=math.nan)
+    if entry.contradiction:
+        verdict, claim = CONTRADICTED, replace(claim, near=math.nan)
+        notes.insert(0, entry.contradiction)
     if verdict == UNDECIDED:
         notes.append(_why_undecided(finding))
     if verdict in BAD and entry.cause:
@@ -198,10 +217,18 @@ def measured_entries(package: str) -> list[Entry]:
     return found
 
 
+def left_open(package: str) -> list[OpenQuestion]:
+    """Return what the text leaves open, in the order of `open` in `published.toml`."""
+    file = file_of(package)
+    return [
+        convert(table, OpenQuestion, file=file, key="open") for table in tables(package, "open")
+    ]
+
+
 def tables(package: str, name: str) -> list[dict[str, object]]:
-    """Tables of one name of a study's `published.toml`, in the order of the file."""
+    """Tables of one name of a study's `published.toml`, in the order of the file; none without."""
     text = files(package).joinpath("published.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)[name])
+    return list(tomllib.loads(text).get(name, []))
 
 
 def file_of(package: str) -> str:

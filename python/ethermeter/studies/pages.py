@@ -1,14 +1,17 @@
 """Pages: the reports of runs, with the sections of the study that a run reproduces or measured."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ethermeter import report
 from ethermeter.analysis import claims
-from ethermeter.document import NO_STUDY, Section, StudyPage
+from ethermeter.document import NO_STUDY, Section, StudyPage, Table
 from ethermeter.presentation import Presentation
+from ethermeter.report.tables import code
 from ethermeter.results.query import Results
 from ethermeter.store import RunDirectory
 from ethermeter.studies import registry
+from ethermeter.studies.judging import OpenQuestion
 from ethermeter.trial import SIMULATION
 
 
@@ -32,6 +35,7 @@ def study_page(run_dir: Path) -> StudyPage:
         if study.sections is not None:
             results = Results.of_run(run_dir).by(SIMULATION, least=study.least)
             sections = study.sections(results, found[1])
+        sections += _left_open(study.left_open())
     found = claims.read(run_dir, claims.LIVE_FILE)
     if found is not None:
         section = registry.find(found[0]).measured_section
@@ -43,3 +47,13 @@ def study_page(run_dir: Path) -> StudyPage:
             # Media have the graphs of the study; all else is that of any measured run.
             presentation = Presentation(graphs=live.graphs, compared=live.graphs)
     return StudyPage(presentation=presentation, sections=sections, live=live, measured=measured)
+
+
+def _left_open(questions: Sequence[OpenQuestion]) -> list[Section]:
+    """Tabulate what the text leaves open; no section without a question."""
+    if not questions:
+        return []
+    title = "What the text left open, and what follows now"
+    rows = [[each.where, each.what, each.now, code(each.by)] for each in questions]
+    table = Table(("Place", "Left open", "What follows now", "By"), rows, title, "prose")
+    return [Section("left-open", "Left open", title, [table])]

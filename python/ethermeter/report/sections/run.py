@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from ethermeter import quantities
 from ethermeter.analysis import failures
-from ethermeter.analysis.claims import BAD, GOOD, UNDECIDED, Claim
+from ethermeter.analysis.claims import BAD, CONTRADICTED, GOOD, UNDECIDED, Claim, counted
 from ethermeter.document import Block, Section, Table, Text, micro, number
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import flat
@@ -22,13 +22,14 @@ def findings(data: ReportData) -> list[str]:
 
 
 def claim_sentences(claims: Sequence[Claim]) -> list[str]:
-    """Say how many claims are met, which are not, and how many are undecided; nothing of none.
+    """Say how many claims are met, which are not, which are contradicted; nothing of none.
 
-    A reference is our own; only what was published counts.
+    Only what was published counts.
     """
-    counted = [claim for claim in claims if claim.basis != "reference"]
-    judged = [claim for claim in counted if claim.verdict in GOOD + BAD]
-    undecided = [claim for claim in counted if claim.verdict == UNDECIDED]
+    published = counted(claims)
+    judged = [claim for claim in published if claim.verdict in GOOD + BAD]
+    undecided = [claim for claim in published if claim.verdict == UNDECIDED]
+    contradicted = [claim for claim in published if claim.verdict == CONTRADICTED]
     bad = [claim for claim in judged if claim.verdict in BAD]
     predicted = [claim for claim in judged if claim.basis == "predicted"]
     good = sum(claim.verdict in GOOD for claim in predicted)
@@ -47,6 +48,9 @@ def claim_sentences(claims: Sequence[Claim]) -> list[str]:
             f"Undecided: {len(undecided)}, whose intervals are on both sides of what decides; more"
             " replications narrow them."
         )
+    if contradicted:
+        texts = "; ".join(micro(f"{claim.what} ({claim.note})") for claim in contradicted)
+        found.append(f"Contradicted by the text itself or by arithmetic: {texts}.")
     return found
 
 

@@ -62,11 +62,12 @@ def reading(results: Results, series: str, where: Where, quantity: str) -> Float
         case "loss":
             return of(Metric.SAMPLE_LOSS)
         case "delay":
-            return of(Metric.SAMPLE_DELAY) * 1e3
+            return (of(Metric.SAMPLE_DELAY) + sample_s(results, series, where)) * 1e3
         case "packet_delay":
-            return of(Metric.VOICE_DELAY) * 1e3
+            return (of(Metric.VOICE_DELAY) + sample_s(results, series, where)) * 1e3
         case "normalised_delay":
-            return of(Metric.SAMPLE_DELAY) / shortest_delay_s(results, series, where)
+            delay_s = of(Metric.SAMPLE_DELAY) + sample_s(results, series, where)
+            return delay_s / shortest_delay_s(results, series, where)
         case "throughput":
             return of(Metric.GOODPUT) * bit_s * 100
         case "data_throughput":
@@ -75,6 +76,17 @@ def reading(results: Results, series: str, where: Where, quantity: str) -> Float
             return of(Metric.VOICE_LOAD) * 100
         case _:
             raise ValueError(f"quantity must be one of the study's, got {quantity}")
+
+
+def sample_s(results: Results, series: str, where: Where) -> float:
+    """Return the interval between samples, in s.
+
+    The study's delays begin with the interval of the oldest sample: its Dmin is that of all samples
+    of a packet (section 3.3). Those of `Metric.SAMPLE_DELAY` begin with its end.
+    """
+    (group,) = senders(results.at(series, where).scenario)
+    assert isinstance(group.flow.arrivals, CoderArrivals), "the study's hosts send voice"
+    return group.flow.arrivals.sample_ps / PS_PER_S
 
 
 def shortest_delay_s(results: Results, series: str, where: Where) -> float:

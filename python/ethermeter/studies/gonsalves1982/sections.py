@@ -295,7 +295,7 @@ FAMILIES = (
         "Coders of 105 kb/s, packets of at most 1024 bytes. A buffer that is wanted to be sent"
         " later makes fewer and longer packets, which use the channel better and take longer to"
         " fill. The diamonds are the knee and the losses of 1 and 5% of tables 4.1a and 4.1b, to"
-        " which the turnaround time and the arming time were fitted.",
+        " which the turnaround time was fitted.",
         "Shortest packet",
         {f"{number} B": ("minimum", {LEAST: f"{number} B"}) for number in SHORTEST},
         (
@@ -415,16 +415,17 @@ PARAMETERS = (
         "Turnaround time",
         "sensitivity-turnaround",
         "segment.turnaround",
-        "From a host’s decision to send to its first bit, in which it hears nothing. Fitted: 6 µs.",
-        "6 µs",
+        "From a host’s decision to send to its first bit, in which it hears nothing. Fitted:"
+        " 10 µs.",
+        "10 µs",
     ),
     Parameter(
         "Arming time",
         "sensitivity-arming",
         "stations.service",
-        "From a packet’s being wanted to its being ready to go. Fitted: evenly spread from 0 to"
-        " 1 ms.",
-        "0 µs to 1 ms, evenly",
+        "From a packet’s being wanted to its being ready to go. Assumed: evenly spread from 0 to"
+        " one unit of the timer, 38.08 µs.",
+        "0 µs to 38.08 µs, evenly",
     ),
     Parameter(
         "Error of the clocks",
@@ -438,7 +439,7 @@ PARAMETERS = (
         "sensitivity-register",
         "stations.backoff",
         "Which clock masks the load register, and whether a wait ends with a tick. Used: the"
-        " processor’s clock of 170 ns, with ticks.",
-        "clock of 170 ns, with ticks",
+        " processor’s clock of 170 ns, without ticks.",
+        "clock of 170 ns, without ticks",
     ),
 )
