@@ -56,18 +56,23 @@ def reading(results: Results, series: str, where: Where, quantity: str) -> Float
     def of(metric: Metric) -> Floats:
         return results.at(series, where).values(metric)
 
+    def delay_s(metric: Metric) -> Floats:
+        # The study's delays begin with the interval of the oldest sample, as its shortest is that
+        # of all samples of a packet (section 3.3); the metric's begin with its end.
+        coder, _ = _voice(results, series, where)
+        return of(metric) + coder.sample_ps / PS_PER_S
+
     match quantity:
         case "hosts":
             return np.full(results.at(series, where).replications, float(where[HOSTS]))
         case "loss":
             return of(Metric.SAMPLE_LOSS)
         case "delay":
-            return (of(Metric.SAMPLE_DELAY) + sample_s(results, series, where)) * 1e3
+            return delay_s(Metric.SAMPLE_DELAY) * 1e3
         case "packet_delay":
-            return (of(Metric.VOICE_DELAY) + sample_s(results, series, where)) * 1e3
+            return delay_s(Metric.VOICE_DELAY) * 1e3
         case "normalised_delay":
-            delay_s = of(Metric.SAMPLE_DELAY) + sample_s(results, series, where)
-            return delay_s / shortest_delay_s(results, series, where)
+            return delay_s(Metric.SAMPLE_DELAY) / shortest_delay_s(results, series, where)
         case "throughput":
             return of(Metric.GOODPUT) * bit_s * 100
         case "data_throughput":
@@ -78,24 +83,19 @@ def reading(results: Results, series: str, where: Where, quantity: str) -> Float
             raise ValueError(f"quantity must be one of the study's, got {quantity}")
 
 
-def sample_s(results: Results, series: str, where: Where) -> float:
-    """Return the interval between samples, in s.
-
-    The study's delays begin with the interval of the oldest sample: its Dmin is that of all samples
-    of a packet (section 3.3). Those of `Metric.SAMPLE_DELAY` begin with its end.
-    """
+def _voice(results: Results, series: str, where: Where) -> tuple[CoderArrivals, SamplesLengths]:
+    """Return the coder and the packets of the hosts."""
     (group,) = senders(results.at(series, where).scenario)
-    assert isinstance(group.flow.arrivals, CoderArrivals), "the study's hosts send voice"
-    return group.flow.arrivals.sample_ps / PS_PER_S
+    coder, frames = group.flow.arrivals, group.flow.frames
+    assert isinstance(coder, CoderArrivals), "the study's hosts send voice"
+    assert isinstance(frames, SamplesLengths)
+    return coder, frames
 
 
 def shortest_delay_s(results: Results, series: str, where: Where) -> float:
     """Return the study's Dmin = P' 8 / R with P' = Pmin / (1 - R / C), in s (section 3.3)."""
     scenario = results.at(series, where).scenario
-    (group,) = senders(scenario)
-    coder, frames = group.flow.arrivals, group.flow.frames
-    assert isinstance(coder, CoderArrivals), "the study's hosts send voice"
-    assert isinstance(frames, SamplesLengths)
+    coder, frames = _voice(results, series, where)
     rate_bps = coder.sample_bits * PS_PER_S / coder.sample_ps
     capacity_bps = PS_PER_S / medium_of(scenario).bit_ps
     return float(frames.min_bits / (1 - rate_bps / capacity_bps) / rate_bps)
