@@ -88,7 +88,7 @@ class Claim:
         return "; ".join(f"{head}{text}" for head, text in parts if text)
 
 
-def counted(claims: Sequence[Claim]) -> list[Claim]:
+def claims_of_text(claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims that the text makes."""
     return [claim for claim in claims if claim.basis not in UNCOUNTED]
 

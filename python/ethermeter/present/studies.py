@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.analysis.claims import BAD, CONTRADICTED, GOOD, UNDECIDED, Claim, counted
+from ethermeter.analysis.claims import BAD, CONTRADICTED, GOOD, UNDECIDED, Claim, claims_of_text
 from ethermeter.blocks import Table, Text
 
 _VERDICTS = {
@@ -51,7 +51,7 @@ def reproduced(outcomes: Sequence[Reproduced | Failed], index: Path) -> Iterator
 def _row(of: Reproduced | Failed) -> list[str]:
     if isinstance(of, Failed):
         return [of.study, *["–"] * (len(_VERDICTS) + 1), f"failed: {of.error}"]
-    verdicts = [each.verdict for each in counted(of.claims)]
+    verdicts = [each.verdict for each in claims_of_text(of.claims)]
     counts = [sum(verdict in words for verdict in verdicts) for words in _VERDICTS.values()]
     wall = "–" if of.wall_s is None else f"{of.wall_s:.0f}"
     return [of.study, *map(str, counts), wall, os.path.relpath(of.page)]

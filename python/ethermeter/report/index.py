@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ethermeter.analysis import claims
-from ethermeter.analysis.claims import BAD, CONTRADICTED, GOOD, UNDECIDED, Claim, counted
+from ethermeter.analysis.claims import BAD, CONTRADICTED, GOOD, UNDECIDED, Claim, claims_of_text
 from ethermeter.document import NO_STUDY, Block, Section, Table, Text
 from ethermeter.presentation import Presentation
 from ethermeter.report.render import Page, render
@@ -57,7 +57,7 @@ def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = Fal
 
     """
     found = {entry.study: _claims(entry) for entry in entries}
-    published = [claim for of in found.values() for claim in counted(of)]
+    published = [claim for of in found.values() for claim in claims_of_text(of)]
     sections = [Section("studies", "Studies", "Every study", [_overview(entries, found, folder)])]
     sections += [
         Section(
@@ -98,12 +98,12 @@ def _findings(
     shares = {
         entry.study: (_count(own, BAD), _count(own, GOOD + BAD))
         for entry in entries
-        if _count(own := counted(found[entry.study]), GOOD + BAD)
+        if _count(own := claims_of_text(found[entry.study]), GOOD + BAD)
     }
     whole = [
         study
         for study, (bad, _) in shares.items()
-        if not bad and not _count(counted(found[study]), (UNDECIDED, CONTRADICTED))
+        if not bad and not _count(claims_of_text(found[study]), (UNDECIDED, CONTRADICTED))
     ]
     if whole:
         texts.append(f"Every claim of {', '.join(whole)} is met or holds.")
@@ -152,7 +152,7 @@ def _overview(
 def _result(claims: Sequence[Claim]) -> Markup:
     """Say what is met, what is missed and what was not run."""
     texts = claim_sentences(claims)
-    count = _count(counted(claims), ("not-run",))
+    count = _count(claims_of_text(claims), ("not-run",))
     if count:
         texts.append(f"Not run: {count}.")
     return Markup(" ").join(texts) if texts else Markup("No claim was judged.")

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from ethermeter import quantities
 from ethermeter.analysis import failures
-from ethermeter.analysis.claims import BAD, CONTRADICTED, GOOD, UNDECIDED, Claim, counted
+from ethermeter.analysis.claims import BAD, CONTRADICTED, GOOD, UNDECIDED, Claim, claims_of_text
 from ethermeter.document import Block, Section, Table, Text, micro, number
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import flat
@@ -26,7 +26,7 @@ def claim_sentences(claims: Sequence[Claim]) -> list[str]:
 
     Only what was published counts.
     """
-    published = counted(claims)
+    published = claims_of_text(claims)
     judged = [claim for claim in published if claim.verdict in GOOD + BAD]
     undecided = [claim for claim in published if claim.verdict == UNDECIDED]
     contradicted = [claim for claim in published if claim.verdict == CONTRADICTED]
