@@ -40,6 +40,58 @@ class Burst(Table, frozen=True, kw_only=True):
     """Time for each burst, the last incomplete one included."""
 
 
+class ConstantTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
+    """Always the same."""
+
+    ps: Annotated[int, FileKey(name="constant", unit="time", least=0, most=1000000000000000)]
+    """The time itself."""
+
+
+class UniformTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
+    """Uniform over whole picoseconds from `low_ps` to `high_ps`, both included."""
+
+    low_ps: int
+    """Shortest."""
+    high_ps: int
+    """Longest."""
+
+
+class ExponentialTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
+    """`offset_ps` plus an exponential time with mean `mean_ps`."""
+
+    offset_ps: Annotated[
+        int, FileKey(name="offset", unit="time", least=0, most=1000000000000000)
+    ] = 0
+    """Constant part of the time."""
+    mean_ps: Annotated[float, FileKey(name="mean", unit="time", least=1, most=1000000000000000)]
+    """Mean of the exponential part."""
+
+
+class MeasuredTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="measured"):
+    """One of `values_ps`, each as often as its weight says."""
+
+    values_ps: Annotated[
+        tuple[int, ...],
+        FileKey(name="values", unit="time", least=0, most=1000000000000000, items=(1, 10000)),
+    ]
+    """Measured times."""
+    weights: Annotated[tuple[float, ...], FileKey(unit="weight", items=(1, 10000))]
+    """Frequency of each value, relative to the others; as many as `values`."""
+
+
+Times = ConstantTimes | UniformTimes | ExponentialTimes | MeasuredTimes
+"""A distribution of times, in picoseconds."""
+
+
+class Random(Table, frozen=True, kw_only=True):
+    """A random service time."""
+
+    one_in: Annotated[int, FileKey(least=1, most=1000000000)] = 1
+    """Of so many frames one has the time, by chance; 1 is each frame."""
+    time: Times
+    """Its distribution."""
+
+
 class Coalesce(Table, frozen=True, kw_only=True):
     """Interrupt coalescing: when waiting frames go on."""
 
@@ -78,6 +130,14 @@ class Stage(Table, frozen=True, kw_only=True):
     delay_ps: Annotated[int, FileKey(name="delay", unit="time", least=0, most=1000000000000)] = 0
     """Time from the end of the service to the next stage, at most 1 s; the stage is free meanwhile.
     """
+    recovery_ps: Annotated[
+        int, FileKey(name="recovery", unit="time", least=0, most=1000000000000)
+    ] = 0
+    """Time after a service in which the stage takes no other frame, without delaying the one that
+    it served; at most 1 s.
+    """
+    random: Random | None = None
+    """Random or occasional service time beside the others; none if absent."""
     queue_frames: Annotated[
         int | None, FileKey(name="queue", unit="room", least=1, most=10000000)
     ] = None
@@ -931,49 +991,6 @@ Arrivals = (
 """Arrivals of frames at a station."""
 
 
-class ConstantTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
-    """Always the same."""
-
-    ps: Annotated[int, FileKey(name="constant", unit="time", least=0, most=1000000000000000)]
-    """The time itself."""
-
-
-class UniformTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
-    """Uniform over whole picoseconds from `low_ps` to `high_ps`, both included."""
-
-    low_ps: int
-    """Shortest."""
-    high_ps: int
-    """Longest."""
-
-
-class ExponentialTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
-    """`offset_ps` plus an exponential time with mean `mean_ps`."""
-
-    offset_ps: Annotated[
-        int, FileKey(name="offset", unit="time", least=0, most=1000000000000000)
-    ] = 0
-    """Constant part of the time."""
-    mean_ps: Annotated[float, FileKey(name="mean", unit="time", least=1, most=1000000000000000)]
-    """Mean of the exponential part."""
-
-
-class MeasuredTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="measured"):
-    """One of `values_ps`, each as often as its weight says."""
-
-    values_ps: Annotated[
-        tuple[int, ...],
-        FileKey(name="values", unit="time", least=0, most=1000000000000000, items=(1, 10000)),
-    ]
-    """Measured times."""
-    weights: Annotated[tuple[float, ...], FileKey(unit="weight", items=(1, 10000))]
-    """Frequency of each value, relative to the others; as many as `values`."""
-
-
-Times = ConstantTimes | UniformTimes | ExponentialTimes | MeasuredTimes
-"""A distribution of times, in picoseconds."""
-
-
 class Generator(Table, frozen=True, kw_only=True):
     """A process that fills buffers for the transmitter and waits when all are full."""
 
@@ -995,6 +1012,10 @@ class Response(Table, frozen=True, kw_only=True):
     ] = None
     """Time after which the sender continues without the missing responses. If absent, a simulation
     has no timeout and a measurement one of 1 s.
+    """
+    address: Annotated[Address, FileKey(name="cast")] = "unicast"
+    """Addressing of responses. "unicast" is to the sender of the request, "broadcast" to all hosts,
+    "multicast" to the sender and all receivers.
     """
 
 

@@ -174,6 +174,8 @@ fn flows<'py>(to: &CountsModule<'py>, all: &[FlowCounts], window_ps: u64) -> PyS
         answer_one_way: delays(to, all.iter().map(|flow| &flow.answer_one_way), all.len())?,
         round_trip: delays(to, all.iter().map(|flow| &flow.round_trip), all.len())?,
         answer_round_trip: delays(to, all.iter().map(|flow| &flow.answer_round_trip), all.len())?,
+        responder_round_trip: histograms(to,
+            all.iter().flat_map(|flow| &flow.responder_round_trip))?,
         between_arrivals: delays(to, all.iter().map(|flow| &flow.between_arrivals), all.len())?,
         batches: flow_batches(to, all)?,
         transfer: some(all, |flow| flow.transfer.as_ref(), TransferCounts::default)

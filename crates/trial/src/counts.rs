@@ -330,6 +330,9 @@ pub struct FlowCounts {
     pub round_trip: Delays,
     /// Times from a request to each of its responses.
     pub answer_round_trip: Delays,
+    /// The same by responder, in the order of the flow's receivers; empty of flows with one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responder_round_trip: Vec<Buckets>,
     /// Times between arrivals of messages at a receiver.
     pub between_arrivals: Delays,
     /// What follows from sums, by batch.

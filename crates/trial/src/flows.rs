@@ -157,6 +157,11 @@ pub struct Response {
     #[serde(default)]
     #[file(key = "timeout", unit = "time", least = 1, most = LONGEST_PS)]
     pub timeout_ps: Option<u64>,
+    /// Addressing of responses. "unicast" is to the sender of the request, "broadcast" to all
+    /// hosts, "multicast" to the sender and all receivers.
+    #[serde(default)]
+    #[file(key = "cast")]
+    pub address: Address,
 }
 
 impl Flow {
@@ -210,6 +215,12 @@ impl Flow {
             Some(what) => Err(Fault::new(format!("{key}.{name}"), what)),
             None => Ok(Some(shaping)),
         }
+    }
+
+    /// Its receivers, if several answer each message; 0 if not.
+    #[must_use]
+    pub fn responders(&self) -> usize {
+        if self.response.is_some() && self.to.len() > 1 { self.to.len() } else { 0 }
     }
 
     /// Its coder and the lengths of its packets, if it is voice.

@@ -4,6 +4,7 @@ use crate::clocks::ClockSpec;
 use crate::fault::{Checked, Faults};
 use crate::limits::{LONGEST_PS, MOST_QUEUED};
 pub use ethermeter_traffic::classes::Class;
+use ethermeter_traffic::times::Times;
 use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +132,14 @@ pub struct Stage {
     #[serde(default)]
     #[file(key = "delay", unit = "time", least = 0, most = 1_000_000_000_000)]
     pub delay_ps: u64,
+    /// Time after a service in which the stage takes no other frame, without delaying the one that
+    /// it served; at most 1 s.
+    #[serde(default)]
+    #[file(key = "recovery", unit = "time", least = 0, most = 1_000_000_000_000)]
+    pub recovery_ps: u64,
+    /// Random or occasional service time beside the others; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random: Option<Random>,
     /// Room of the queue in frames, the one in service included; neither in `send` nor with
     /// `resource`.
     #[serde(default)]
@@ -140,6 +149,24 @@ pub struct Stage {
     /// `overlap`.
     #[serde(default)]
     pub coalesce: Option<Coalesce>,
+}
+
+/// A random service time.
+#[table]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Random {
+    /// Of so many frames one has the time, by chance; 1 is each frame.
+    #[serde(default = "each_frame")]
+    #[file(least = 1, most = 1_000_000_000)]
+    pub one_in: u32,
+    /// Its distribution.
+    pub time: Times,
+}
+
+fn each_frame() -> u32 {
+    1
 }
 
 /// Interrupt coalescing: when waiting frames go on.

@@ -696,6 +696,17 @@ class BurstKeys(TypedDict, total=False):
     """Time for each burst, the last incomplete one included."""
 
 
+class RandomKeys(TypedDict, total=False):
+    """A random service time."""
+
+    one_in: int | None
+    """Of so many frames one has the time, by chance; 1 is each frame."""
+    time: Required[
+        str | ConstantTimesKeys | TimeUniformKeys | TimeExponentialKeys | TimeMeasuredKeys
+    ]
+    """Its distribution."""
+
+
 class CoalesceKeys(TypedDict, total=False):
     """Interrupt coalescing: when waiting frames go on."""
 
@@ -730,6 +741,12 @@ class StageKeys(TypedDict, total=False):
     delay: str | None
     """Time from the end of the service to the next stage, at most 1 s; the stage is free meanwhile.
     """
+    recovery: str | None
+    """Time after a service in which the stage takes no other frame, without delaying the one that
+    it served; at most 1 s.
+    """
+    random: RandomKeys | None
+    """Random or occasional service time beside the others; none if absent."""
     queue: Literal["unlimited"] | int | None
     """Room of the queue in frames, the one in service included; neither in `send` nor with
     `resource`.
@@ -1128,6 +1145,10 @@ class ResponseKeys(TypedDict, total=False):
     timeout: str | None
     """Time after which the sender continues without the missing responses. If absent, a simulation
     has no timeout and a measurement one of 1 s.
+    """
+    cast: Literal["unicast", "multicast", "broadcast"] | None
+    """Addressing of responses. "unicast" is to the sender of the request, "broadcast" to all hosts,
+    "multicast" to the sender and all receivers.
     """
 
 

@@ -158,6 +158,7 @@ impl Applications {
                     answer,
                     thinks_until: Instant::ZERO,
                     pending: VecDeque::new(),
+                    address: flow.response.as_ref().map_or(Address::Unicast, |it| it.address),
                     destination: compiled.next_address(host, from),
                 });
             }
@@ -361,8 +362,13 @@ impl Applications {
     #[inline]
     pub fn wants(&self, frame: &Frame, host: NodeId) -> bool {
         frame.to == Some(host)
-            || (frame.to.is_none()
-                && (frame.broadcast || self.flows[frame.flow].to.contains(&host)))
+            || (frame.to.is_none() && (frame.broadcast || self.is_of_group(frame, host)))
+    }
+
+    /// Whether a host is of the group that a frame is for.
+    fn is_of_group(&self, frame: &Frame, host: NodeId) -> bool {
+        let app = &self.flows[frame.flow];
+        app.to.contains(&host) || (frame.answer.is_some() && app.from == host)
     }
 
     /// A frame comes to the application of `host`.
@@ -384,6 +390,10 @@ impl Applications {
             return Reaction::Transfer;
         }
         if let Some(number) = frame.answer {
+            if self.sender(frame.flow) != host {
+                counters.lost(frame, Loss::Ignored);
+                return Reaction::Nothing;
+            }
             counters.delivered(frame);
             return self.deliver_answer(frame, number, now, counters);
         }

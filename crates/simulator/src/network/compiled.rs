@@ -23,7 +23,7 @@ use ethermeter_ethernet::units::Octets;
 use ethermeter_traffic::Batches;
 use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_trial::Phases;
-use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Stage};
+use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Random, Stage};
 
 /// No port, route or lane.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -44,8 +44,11 @@ pub(crate) struct Timing {
     /// Octets after which the next may begin; all without.
     pub overlap: Option<Octets>,
     pub delay: Span,
+    /// After the end of a service the resource is not free.
     pub gap: Span,
     pub coalesce: Option<Coalesce>,
+    /// Number of its random service time in `CompiledNetwork::randoms`, if it has one.
+    pub random: Option<u32>,
 }
 
 impl Timing {
@@ -60,14 +63,23 @@ impl Timing {
             burst: Span::from_ps(burst.1),
             overlap: stage.overlap_octets.map(Octets),
             delay: Span::from_ps(stage.delay_ps),
-            gap: Span::ZERO,
+            gap: Span::from_ps(stage.recovery_ps),
             coalesce: stage.coalesce,
+            random: None,
         }
     }
 
     #[inline]
     fn carried(&self, octets: u32) -> Octets {
         Octets(u64::from(octets).saturating_add_signed(self.extra))
+    }
+
+    /// The same stage where a frame takes longer by so much.
+    #[inline]
+    #[must_use]
+    pub fn longer(mut self, more: Span) -> Self {
+        self.fixed = self.fixed + more;
+        self
     }
 
     /// How long a frame of `octets` takes.
@@ -213,6 +225,8 @@ pub(crate) struct CompiledNetwork {
     pub listed_nodes: usize,
     pub ports: Vec<Port>,
     pub timings: Vec<Timing>,
+    /// Random service times of stages.
+    pub randoms: Vec<Random>,
     pub rooms: Vec<Room>,
     /// Traffic classes of each port that has any.
     pub classes: Vec<Option<Classes>>,

@@ -15,6 +15,7 @@
 
 use super::Traced;
 use super::applications::Applications;
+use super::chances::Chances;
 use super::compiled::{CompiledNetwork, ENDLESS, Last, NONE, Role};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
@@ -139,6 +140,7 @@ struct Fast<'p> {
     applications: Applications,
     counters: Counters,
     tables: Tables,
+    chances: Chances,
     tournament: Tournament,
     lanes: Lanes,
     /// Junctions' lanes, then those of lookups and of segments.
@@ -220,6 +222,7 @@ pub(crate) fn run(
         end: Instant::from_ps(compiled.phases.end_ps),
         counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
         tables: Tables::new(compiled),
+        chances: Chances::new(compiled),
         tournament: Tournament::new(lanes.all as usize),
         lanes,
         waiting: vec![VecDeque::new(); sends as usize],
@@ -400,6 +403,7 @@ impl Fast<'_> {
                 self.counters.held(port, Room { frames, octets });
             }
         }
+        let timing = timing.longer(self.chances.draw(&timing));
         let (start, end) = timing.serve(octets, item.ready, item.complete, server.free);
         server.free = end.saturating_add(timing.gap);
         let free = server.free;

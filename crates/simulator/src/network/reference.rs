@@ -13,6 +13,7 @@ mod segment;
 
 use super::Traced;
 use super::applications::Applications;
+use super::chances::Chances;
 use super::compiled::{CompiledNetwork, Last};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
@@ -41,6 +42,8 @@ pub(super) struct Copy {
     pub hop: u32,
     pub ready: Instant,
     pub complete: Instant,
+    /// By how much the stage where it is takes longer.
+    more: Span,
     /// The memory that it holds.
     pub charge: Option<ChargeId>,
     alive: bool,
@@ -101,6 +104,7 @@ pub(super) struct Engine<'p> {
     applications: Applications,
     pub counters: Counters,
     tables: Tables,
+    chances: Chances,
     /// For the order of what comes in one instant.
     junctions: Junctions,
     queue: EventQueue<Event>,
@@ -133,6 +137,7 @@ pub(crate) fn run(
         compiled,
         counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
         tables: Tables::new(compiled),
+        chances: Chances::new(compiled),
         junctions: Junctions::new(compiled),
         queue: EventQueue::default(),
         copies: Vec::new(),
@@ -234,7 +239,8 @@ impl Engine<'_> {
         charge: Option<ChargeId>,
     ) -> CopyId {
         let hop = self.compiled.routes[route].first;
-        let copy = Copy { frame, route, hop, ready, complete, charge, alive: true };
+        let more = Span::ZERO;
+        let copy = Copy { frame, route, hop, ready, complete, more, charge, alive: true };
         if let Some(id) = self.spare.pop() {
             self.copies[id] = copy;
             return id;
@@ -299,6 +305,7 @@ impl Engine<'_> {
         if let Some(port) = port {
             self.counters.held(port, held);
         }
+        self.copies[id].more = self.chances.draw(self.compiled.timing(hop));
         self.serve(now, resource);
     }
 
@@ -358,7 +365,7 @@ impl Engine<'_> {
             None => server.waiting[0],
         };
         let copy = self.copies[id];
-        let timing = *self.compiled.timing(copy.hop);
+        let timing = self.compiled.timing(copy.hop).longer(copy.more);
         let (start, end) = timing.serve(copy.frame.octets, copy.ready, copy.complete, now);
         if start > now {
             // It would run dry. The resource is not taken meanwhile: a PAUSE frame may pass.

@@ -390,6 +390,12 @@ def _traffic(
     if response is None:
         real_time = not is_saturated(flow) and not laboratory.is_one_machine
         return StreamFlowTraffic(source=source, real_time=real_time)
+    if response.address != "unicast":
+        allowed = (
+            'expected "unicast": an agent answers who asked; it sends to a group only what all of'
+            " the group have granted"
+        )
+        raise InputError.of(where, "response.cast", response.address, allowed)
     lengths = None
     if not isinstance(flow.frames, FixedLengths) or response.frames != flow.frames:
         lengths = _frames(

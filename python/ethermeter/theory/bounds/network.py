@@ -21,6 +21,7 @@ from ethermeter.theory.bounds.tfa import Indices, Server, Visits
 _HALF_DUPLEX = "is half-duplex: CSMA/CD has no bound"
 _SHARED = Access(fault="is at a shared segment, of which there is no model here")
 _FLOODED = "makes the copies of a flooded frame one after another, which has no bound"
+_RANDOM = "has a random service time, which has no bound here"
 _PAUSED = "may be silenced by PAUSE frames, which have no bound"
 
 
@@ -29,6 +30,7 @@ class Emission:
     """What a host sends: the messages of a flow, or the responses of one of its receivers.
 
     `arrivals`: their messages and buckets. `after`: the visit behind which they are sent, or -1.
+    `others`: hosts that take its frames in beside its receivers.
     `is_single`, `is_one_at_host`: whether there is at most one message of them at a time, in the
     network, or in the first stage of their host. `is_alternate`: whether each comes to this stage
     when the one before has left it, and waits at its source until then.
@@ -44,6 +46,7 @@ class Emission:
     is_single: bool = False
     is_one_at_host: bool = False
     is_alternate: bool = False
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +189,12 @@ class Network:
         self._wires()
         self._stages()
 
+    def taking(self, cast: str, group: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the hosts that take in frames of a cast, beside its receivers."""
+        if cast == "broadcast":
+            return tuple(node for node, kind in enumerate(self.kinds) if isinstance(kind, Host))
+        return group if cast == "multicast" else ()
+
     def host(self, node: int) -> Host:
         """Return the settings of a node that is a host."""
         kind = self.kinds[node]
@@ -271,7 +280,9 @@ class Network:
             self.stage_rooms[resource] = min(room, stage.queue_frames)
         timing = Timing.of_stage(stage, resource)
         server = self.servers[resource]
-        self.servers[resource] = replace(server, batch=max(server.batch, timing.batch_ps))
+        fault = _RANDOM if stage.random is not None else server.fault
+        batch = max(server.batch, timing.batch_ps)
+        self.servers[resource] = replace(server, batch=batch, fault=fault)
         self.timings.append(timing)
         return len(self.timings) - 1
 
@@ -387,6 +398,8 @@ class Network:
                 if node in sent.to:
                     last[node] = self._chain(self.receive[node], here, sent)[0]
                     self._complete(last[node])
+                elif node in sent.others:
+                    self._chain(self.receive[node], here, sent)
                 continue
             here = self._chain(self.ingress.get(port, []), here, sent)
             for out in self._out(port, sent):

@@ -232,6 +232,7 @@ def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float |
         is_single=flow.response is not None and flow.response.timeout_ps is None,
         is_one_at_host=is_alternate and not queues,
         is_alternate=is_alternate and limits_of(flow.service) == (0, 0),
+        others=network.taking(flow.address, to),
     )
     planned = Planned(request, network.emit(request))
     if flow.response is not None:
@@ -293,7 +294,8 @@ def _respond(
         request,
         host=receiver,
         to=(request.host,),
-        is_group=False,
+        is_group=flow.response.address != "unicast",
+        others=network.taking(flow.response.address, (*request.to, request.host)),
         arrivals=arrivals,
         after=after,
     )

@@ -114,7 +114,8 @@ class _Analysis:
         # Responses and acknowledgements take of the way back.
         self.backs.append([])
         for to in sent.last if flow.response is not None or flow.transfer is not None else ():
-            back = dataclasses.replace(emission, host=to, to=(emission.host,), is_group=False)
+            is_group = flow.response is not None and flow.response.address != "unicast"
+            back = dataclasses.replace(emission, host=to, to=(emission.host,), is_group=is_group)
             of_back = network.emit(back)
             self.backs[-1] += [tuple(self._path(visit)) for visit in of_back.last.values()]
         self.visits.append(range(begin, len(network.rows.flow)))

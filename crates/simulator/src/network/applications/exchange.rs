@@ -9,6 +9,7 @@ use crate::time::Instant;
 use ethermeter_traffic::Stream;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
+use ethermeter_trial::flows::Address;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(super) struct Receiver {
     pub answer: Option<(Times, Lengths, Stream, Stream)>,
     pub thinks_until: Instant,
     pub pending: VecDeque<u32>,
+    /// To whom it answers.
+    pub address: Address,
     pub destination: AddressId,
 }
 
@@ -69,18 +72,19 @@ impl Applications {
         let (_, lengths, _, chance) = it.answer.as_mut().expect("a receiver that answers");
         let octets = lengths.draw(chance) / 8;
         let app = &self.flows[it.flow];
+        let is_unicast = it.address == Address::Unicast;
         let frame = Frame {
             flow: it.flow,
             from: it.host,
-            to: Some(app.from),
+            to: is_unicast.then_some(app.from),
             source: AddressId::from(it.host.number()),
-            destination: Some(it.destination),
+            destination: is_unicast.then_some(it.destination),
             octets: 0,
             message,
             fragments: 1,
             fragment: 0,
             answer: Some(it.number),
-            broadcast: false,
+            broadcast: it.address == Address::Broadcast,
             padding: 0,
             samples: 0,
             born: now,
@@ -127,7 +131,7 @@ impl Applications {
         }
         request.missing -= 1;
         request.latest = request.latest.max(now);
-        counters.answer_came(frame.flow, request.born, now);
+        counters.answer_came(frame.flow, number, request.born, now);
         if request.missing > 0 {
             return Reaction::Nothing;
         }

@@ -36,6 +36,7 @@ impl CompiledNetwork {
             listed_nodes: scenario.nodes.len(),
             ports: Vec::new(),
             timings: Vec::new(),
+            randoms: Vec::new(),
             rooms: Vec::new(),
             classes: Vec::new(),
             priorities: scenario.flows.iter().map(|flow| flow.priority.unwrap_or(0)).collect(),
@@ -134,6 +135,7 @@ impl<'t> Builder<'t> {
                     delay: Span::from_ps(link.delay_ps),
                     gap: Span::from_ps(link.gap_octets * link.ps_per_octet),
                     coalesce: None,
+                    random: None,
                 });
                 self.compiled.rooms.push(room);
                 let classes = classes_of(own);
@@ -181,7 +183,11 @@ impl<'t> Builder<'t> {
                 resource
             }
         };
-        self.compiled.timings.push(Timing::new(stage, resource));
+        let random = stage.random.as_ref().map(|random| {
+            self.compiled.randoms.push(random.clone());
+            small(self.compiled.randoms.len() - 1)
+        });
+        self.compiled.timings.push(Timing { random, ..Timing::new(stage, resource) });
         StageId::new(self.compiled.timings.len() - 1)
     }
 
