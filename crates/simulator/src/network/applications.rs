@@ -8,6 +8,8 @@
 //! transfer: two ends of a connection that wake and receive ──► segments of both (see `tcp`)
 //! ```
 
+mod exchange;
+
 use super::clocks::Clocks;
 use super::compiled::CompiledNetwork;
 use super::counters::Counters;
@@ -17,13 +19,12 @@ use super::tcp::Connection;
 use crate::identity::{AddressId, FlowId, NodeId, ReceiverId};
 use crate::time::{Instant, Span};
 use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::packets::HostSamples;
-use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, SourceSpec, Stream, Window};
 use ethermeter_trial::Trial;
 use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
 use ethermeter_trial::flows::{Address, MessageFraming, Response};
+use exchange::{Gathering, Receiver, Request};
 use std::collections::VecDeque;
 
 /// What a delivery brings about.
@@ -42,14 +43,6 @@ pub(super) enum Reaction {
     },
     /// Segments of a transfer or exchanges of times may wait, and wake at another time than before.
     Transfer,
-}
-
-#[derive(Debug)]
-struct Request {
-    missing: u32,
-    latest: Instant,
-    deadline: Instant,
-    born: Instant,
 }
 
 /// What an application does, and what it waits for with its next message.
@@ -99,48 +92,6 @@ struct Application {
     messages: u32,
     first_receiver: ReceiverId,
     destination: Option<AddressId>,
-}
-
-/// What is under way to one receiver, and what it answers.
-#[derive(Debug)]
-struct Receiver {
-    flow: FlowId,
-    number: u16,
-    host: NodeId,
-    gathering: Gathering,
-    last: Option<Instant>,
-    /// The same of its answers, at the other end.
-    returning: Gathering,
-    answer: Option<(Times, Lengths, Stream, Stream)>,
-    thinks_until: Instant,
-    pending: VecDeque<u32>,
-    destination: AddressId,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Gathering {
-    message: u32,
-    fragments: u16,
-    octets: u64,
-}
-
-impl Gathering {
-    /// Take in a fragment. The octets of the message's frames, if it is whole.
-    #[inline]
-    fn take(&mut self, frame: &Frame) -> Option<u64> {
-        if frame.fragments == 1 {
-            return Some(u64::from(frame.octets));
-        }
-        if frame.fragment == 0 {
-            *self = Self { message: frame.message, ..Self::default() };
-        }
-        if self.message != frame.message || self.fragments != frame.fragment {
-            return None; // a fragment before it was lost
-        }
-        self.fragments += 1;
-        self.octets += u64::from(frame.octets);
-        (self.fragments == frame.fragments).then_some(self.octets)
-    }
 }
 
 /// All applications.
@@ -373,32 +324,6 @@ impl Applications {
         }
     }
 
-    /// A receiver sends its answer.
-    pub fn answer(&mut self, receiver: ReceiverId, now: Instant, mut each: impl FnMut(Frame)) {
-        let it = &mut self.receivers[receiver];
-        let message = it.pending.pop_front().expect("an answer whose time has come");
-        let (_, lengths, _, chance) = it.answer.as_mut().expect("a receiver that answers");
-        let octets = lengths.draw(chance) / 8;
-        let app = &self.flows[it.flow];
-        let frame = Frame {
-            flow: it.flow,
-            from: it.host,
-            to: Some(app.from),
-            source: AddressId::from(it.host.number()),
-            destination: Some(it.destination),
-            octets: 0,
-            message,
-            fragments: 1,
-            fragment: 0,
-            answer: Some(it.number),
-            broadcast: false,
-            padding: 0,
-            samples: 0,
-            born: now,
-        };
-        cut(app.framing, octets, frame, &mut each);
-    }
-
     /// A frame has left stages of its host: the first, which is free at `free`, or the last, at
     /// `end`, or a host's only one. When the next message comes.
     #[inline]
@@ -430,25 +355,6 @@ impl Applications {
                 app.next.map(ready_at)
             }
         }
-    }
-
-    /// The time is out for a message. When the next one comes.
-    pub fn time_out(
-        &mut self,
-        flow: FlowId,
-        message: u32,
-        now: Instant,
-        counters: &mut Counters,
-    ) -> Option<Instant> {
-        let app = &mut self.flows[flow];
-        let Activity::Exchange { source, request, .. } = &mut app.activity else { return None };
-        if request.is_none() || app.messages != message + 1 {
-            return None;
-        }
-        *request = None;
-        counters.timed_out(flow, now);
-        app.next = source.next_in_batches(now.ps());
-        app.next.map(ready_at)
     }
 
     /// Whether the interface of `host` takes a frame in.
@@ -503,40 +409,6 @@ impl Applications {
             it.thinks_until.max(now).saturating_add(Span::from_ps(think.draw(chance)));
         it.pending.push_back(frame.message);
         Reaction::Answer { receiver, at: it.thinks_until }
-    }
-
-    fn deliver_answer(
-        &mut self,
-        frame: &Frame,
-        number: u16,
-        now: Instant,
-        counters: &mut Counters,
-    ) -> Reaction {
-        let app = &mut self.flows[frame.flow];
-        let it = &mut self.receivers[app.first_receiver.index() + usize::from(number)];
-        let Some(octets) = it.returning.take(frame) else { return Reaction::Nothing };
-        counters.answered(frame.flow, octets, frame.born, now);
-        let Activity::Exchange { source, request: pending, .. } = &mut app.activity else {
-            return Reaction::Nothing;
-        };
-        let Some(request) = pending else { return Reaction::Nothing };
-        if app.messages != frame.message + 1 || now >= request.deadline {
-            return Reaction::Nothing; // it comes too late
-        }
-        request.missing -= 1;
-        request.latest = request.latest.max(now);
-        counters.answer_came(frame.flow, request.born, now);
-        if request.missing > 0 {
-            return Reaction::Nothing;
-        }
-        let (born, latest) = (request.born, request.latest);
-        counters.completed(frame.flow, born, latest);
-        *pending = None;
-        app.next = source.next_in_batches(latest.ps());
-        app.next.map_or(Reaction::Nothing, |offer| Reaction::Next {
-            flow: frame.flow,
-            at: ready_at(offer),
-        })
     }
 
     /// The connection of a flow, if it is a transfer.
