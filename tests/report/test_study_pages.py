@@ -53,6 +53,7 @@ STUDIES = {
             # The figure has its numbers, besides those of the section.
             "files-remedies": (1, 2),
             "files-time": (0, 1),
+            "files-steps": (0, 2),
         },
         replications=None,
     ),
