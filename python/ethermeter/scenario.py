@@ -258,6 +258,12 @@ class Switch(Table, frozen=True, kw_only=True):
     """Switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins modules of
     ports.
     """
+    flood: Stage | None = None
+    """Path of frames to groups and to addresses that are not known: copies, one for each output
+    port, pass this stage one after another instead of the fabric. Such frames hold no memory of
+    the input port, so no PAUSE frame is sent because of them. If absent, they pass the fabric
+    once for each output port.
+    """
     queue_frames: Annotated[
         int | None, FileKey(name="queue", unit="room", least=1, most=10000000)
     ] = None

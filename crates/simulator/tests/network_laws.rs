@@ -68,6 +68,12 @@ impl Shape {
         if self.one_in(3) {
             switch["ingress"] = self.stage("ingress");
         }
+        if self.one_in(3) {
+            switch["flood"] = self.stage("flood");
+            if self.one_in(2) {
+                switch["flood"]["queue_frames"] = json!(1 + self.below(6));
+            }
+        }
         switch
     }
 
@@ -419,6 +425,9 @@ proptest! {
             match &mut node.kind {
                 Kind::Switch(switch) => {
                     (switch.queue_frames, switch.queue_octets, switch.buffer) = (None, None, Some(buffer));
+                    if let Some(flood) = &mut switch.flood {
+                        flood.queue_frames = None;
+                    }
                 }
                 Kind::Host(host) => {
                     for stage in &mut host.receive {

@@ -224,6 +224,12 @@ pub struct Switch {
     /// of ports.
     #[serde(default)]
     pub fabric: Fabric,
+    /// Path of frames to groups and to addresses that are not known: copies, one for each output
+    /// port, pass this stage one after another instead of the fabric. Such frames hold no memory of
+    /// the input port, so no PAUSE frame is sent because of them. If absent, they pass the fabric
+    /// once for each output port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flood: Option<Stage>,
     /// Room of the queue of each output port in frames, the one being sent included.
     #[serde(default)]
     #[file(key = "queue", unit = "room", least = 1, most = MOST_QUEUED)]

@@ -834,6 +834,12 @@ class ModelKeys(TypedDict, total=False):
     """Switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins modules of
     ports.
     """
+    flood: StageKeys | None
+    """Path of frames to groups and to addresses that are not known: copies, one for each output
+    port, pass this stage one after another instead of the fabric. Such frames hold no memory of
+    the input port, so no PAUSE frame is sent because of them. If absent, they pass the fabric
+    once for each output port.
+    """
     queue: Literal["unlimited"] | int | None
     """Room of the queue of each output port in frames, the one being sent included."""
     queue_size: str | None
@@ -931,6 +937,12 @@ class SwitchKeys(TypedDict, total=False):
     fabric: Literal["ideal"] | FabricSharedKeys | FabricCrossbarKeys | None
     """Switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins modules of
     ports.
+    """
+    flood: StageKeys | None
+    """Path of frames to groups and to addresses that are not known: copies, one for each output
+    port, pass this stage one after another instead of the fabric. Such frames hold no memory of
+    the input port, so no PAUSE frame is sent because of them. If absent, they pass the fabric
+    once for each output port.
     """
     queue: Literal["unlimited"] | int | None
     """Room of the queue of each output port in frames, the one being sent included."""

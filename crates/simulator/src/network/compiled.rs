@@ -148,6 +148,8 @@ pub(crate) struct CompiledNode {
     pub ports: Vec<PortId>,
     /// Routes from port to port of a switch or router: `forward[from.local * ports + to.local]`.
     pub forward: Vec<RouteId>,
+    /// Routes of copies of a flooded frame to each port out, where these have a path of their own.
+    pub flood: Vec<RouteId>,
     /// Route of a host's own frames.
     pub send: Option<RouteId>,
     pub ring: u32,
@@ -305,6 +307,17 @@ impl CompiledNetwork {
         {
             frame.samples = 0;
         }
+    }
+
+    /// The routes out of a switch or router of the copies of a frame that it floods, and whether
+    /// these have a path of their own.
+    pub fn flooding(&self, port: PortId) -> (impl Iterator<Item = RouteId> + use<'_>, bool) {
+        let Port { node, local, .. } = self.ports[port];
+        let node = &self.nodes[node];
+        let (count, local, has_path) = (node.ports.len(), local as usize, !node.flood.is_empty());
+        let routes = if has_path { &node.flood } else { &node.forward[local * count..][..count] };
+        let others = routes.iter().enumerate().filter(move |(to, _)| *to != local);
+        (others.map(|(_, route)| *route), has_path)
     }
 
     /// The route of what a host sends.

@@ -482,25 +482,25 @@ impl Fast<'_> {
 
     fn look_up(&mut self, mut item: Item, port: PortId) {
         let forwarding = self.tables.lookup(self.compiled, port, &mut item.frame, item.ready);
-        let at = self.compiled.ports[port];
-        let node = &self.compiled.nodes[at.node];
-        let count = node.ports.len();
-        let first = at.local as usize * count;
         let (compiled, frame) = (self.compiled, item.frame);
-        let mut go = |fast: &mut Self, local: usize| {
-            item.route = node.forward[first + local];
+        let mut go = |fast: &mut Self, route: RouteId| {
+            item.route = route;
             item.frame.samples = frame.samples;
             compiled.copied(&mut item.frame, item.route);
             item.hop = compiled.routes[item.route].first;
             fast.follow(item, false);
         };
+        let at = compiled.ports[port];
+        let node = &compiled.nodes[at.node];
+        let count = node.ports.len();
         match forwarding {
-            Forwarding::Port(out) => go(self, self.compiled.ports[out].local as usize),
+            Forwarding::Port(out) => {
+                let first = at.local as usize * count;
+                go(self, node.forward[first + compiled.ports[out].local as usize]);
+            }
             Forwarding::Flood if count > 1 => {
                 self.counters.copied(&frame, count as u64 - 2);
-                (0..count)
-                    .filter(|local| *local != at.local as usize)
-                    .for_each(|local| go(self, local));
+                compiled.flooding(port).0.for_each(|route| go(self, route));
             }
             Forwarding::Flood | Forwarding::Drop => self.counters.lost(&frame, Loss::Filtered),
         }

@@ -492,16 +492,17 @@ impl Engine<'_> {
         let forwarding = self.tables.lookup(self.compiled, port, &mut frame, now);
         let at = self.compiled.ports[port];
         let node = &self.compiled.nodes[at.node];
-        let count = node.ports.len();
-        let routes = &node.forward[at.local as usize * count..][..count];
         self.end(id);
-        let out: Vec<RouteId> = match forwarding {
-            Forwarding::Drop => Vec::new(),
-            Forwarding::Port(out) => vec![routes[self.compiled.ports[out].local as usize]],
-            Forwarding::Flood => (0..count)
-                .filter(|local| *local != at.local as usize)
-                .map(|local| routes[local])
-                .collect(),
+        let (out, has_path): (Vec<RouteId>, bool) = match forwarding {
+            Forwarding::Drop => (Vec::new(), false),
+            Forwarding::Port(out) => {
+                let first = at.local as usize * node.ports.len();
+                (vec![node.forward[first + self.compiled.ports[out].local as usize]], false)
+            }
+            Forwarding::Flood => {
+                let (routes, has_path) = self.compiled.flooding(port);
+                (routes.collect(), has_path)
+            }
         };
         if out.is_empty() {
             self.counters.lost(&frame, Loss::Filtered);
@@ -509,13 +510,16 @@ impl Engine<'_> {
         }
         let more = out.len() - 1;
         self.counters.copied(&frame, more as u64);
-        if let Some(charge) = charge {
+        let held = charge.filter(|_| !has_path);
+        if has_path {
+            self.release(now, charge);
+        } else if let Some(charge) = charge {
             self.charges[charge].copies += u32::try_from(more).expect("few ports");
         }
         for route in out {
             let mut frame = frame;
             self.compiled.copied(&mut frame, route);
-            let copy = self.copy(frame, route, now, complete, charge);
+            let copy = self.copy(frame, route, now, complete, held);
             self.arrive(now, copy);
         }
     }

@@ -20,6 +20,7 @@ from ethermeter.theory.bounds.tfa import Indices, Server, Visits
 
 _HALF_DUPLEX = "is half-duplex: CSMA/CD has no bound"
 _SHARED = Access(fault="is at a shared segment, of which there is no model here")
+_FLOODED = "makes the copies of a flooded frame one after another, which has no bound"
 _PAUSED = "may be silenced by PAUSE frames, which have no bound"
 
 
@@ -279,6 +280,7 @@ class Network:
         self.receive: dict[int, list[int]] = {}
         self.ingress: dict[int, list[int]] = {}
         self._fabric: dict[int, Callable[[int, int], list[int]]] = {}
+        self._flood: dict[int, list[int]] = {}
         for node, kind in enumerate(self.kinds):
             if isinstance(kind, Host):
                 self.send[node] = [self._stage(node, stage) for stage in kind.send]
@@ -290,6 +292,11 @@ class Network:
                     ingress = kind.ingress
                     self.ingress[port] = [self._stage(node, ingress)] if ingress else []
                 self._fabric[node] = self._switch_fabric(node, kind)
+                if kind.flood is not None:
+                    self._flood[node] = [self._stage(node, kind.flood)]
+                    resource = self.timings[self._flood[node][0]].resource
+                    server = self.servers[resource]
+                    self.servers[resource] = replace(server, fault=_FLOODED)
 
     @staticmethod
     def _always(stages: list[int]) -> Callable[[int, int], list[int]]:
@@ -344,13 +351,24 @@ class Network:
     def _out(self, port: int, sent: Emission) -> list[int]:
         """Ports through which a switch or router may forward what comes in at a port."""
         node = self.owner[port]
-        kind = self.kinds[node]
-        if isinstance(kind, Switch) and (sent.is_group or kind.learning != "known"):
+        if self._may_flood(node, sent):
             return [each for each in self.ports[node] if each != port]
         if sent.is_group:
             return []
         out = self.toward(node, sent.to[0])
         return [] if out in (port, -1) else [out]
+
+    def _may_flood(self, node: int, sent: Emission) -> bool:
+        """Whether a switch may send what it receives to all ports."""
+        kind = self.kinds[node]
+        return isinstance(kind, Switch) and (sent.is_group or kind.learning != "known")
+
+    def _between(self, port: int, out: int, sent: Emission) -> list[int]:
+        """Return the stages of a switch or router from a port in to a port out."""
+        node = self.owner[port]
+        if node in self._flood and self._may_flood(node, sent):
+            return self._flood[node]
+        return self._fabric[node](port, out)
 
     def emit(self, sent: Emission) -> Sent:
         """Add the visits of what a host sends, and return where it goes."""
@@ -372,7 +390,7 @@ class Network:
                 continue
             here = self._chain(self.ingress.get(port, []), here, sent)
             for out in self._out(port, sent):
-                there = self._chain([*self._fabric[node](port, out), out], here, sent)
+                there = self._chain([*self._between(port, out, sent), out], here, sent)
                 waiting.extend((end, there) for end in self._ends_of(out))
         return Sent(first, at[0], last)
 

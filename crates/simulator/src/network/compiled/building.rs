@@ -94,6 +94,7 @@ impl<'t> Builder<'t> {
                 role,
                 ports: Vec::new(),
                 forward: Vec::new(),
+                flood: Vec::new(),
                 send: None,
                 ring,
                 clock: None,
