@@ -209,7 +209,7 @@ TIPS = {
 PARTS = {
     "fritz1999/copies": (
         (),
-        ["files-throughput", "files-acknowledgements", "explore", "claims", "cautions"],
+        ["files-throughput", "files-acknowledgements", "explore", "claims", "left-open"],
     ),
     "gonsalves1982/maximum": (
         (*STUDIES["gonsalves1982"].short, "vary.'stations.count'=[1, 8, 16]"),
