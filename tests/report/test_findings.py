@@ -15,6 +15,7 @@ from ethermeter.metrics import Metric
 from ethermeter.report.extremes import extremes, losses
 from ethermeter.report.sections import bounds as of_bounds
 from ethermeter.report.sections.run import claim_sentences
+from ethermeter.report.tables import claims_table
 from ethermeter.results import estimates
 from ethermeter.results.estimates import Point
 from ethermeter.results.interval import Estimate
@@ -102,6 +103,17 @@ def claim(name: str, verdict: str, *, basis: str = "predicted", ours: float = ma
         verdict=verdict,
         note="",
     )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_folded"), [("met", True), ("missed", False), ("contradicted", False)]
+)
+def test_only_the_rule_of_a_claim_that_is_met_is_folded(verdict, is_folded):
+    of = replace(claim("a", verdict, ours=4.0), measure="the rule", note="the remark")
+    note = claims_table([of]).rows[0][-1]
+    assert ("<details" in note) is is_folded
+    assert "the remark" in note
+    assert "the rule" in note
 
 
 def test_claims_are_counted_and_those_that_are_missed_are_named_with_both_numbers():

@@ -53,6 +53,7 @@ STUDIES = {
             # The figure has its numbers, besides those of the section.
             "files-remedies": (1, 2),
             "files-time": (0, 1),
+            "files-steps": (0, 2),
         },
         replications=None,
     ),
@@ -208,7 +209,7 @@ TIPS = {
 PARTS = {
     "fritz1999/copies": (
         (),
-        ["files-throughput", "files-acknowledgements", "explore", "claims", "cautions"],
+        ["files-throughput", "files-acknowledgements", "explore", "claims", "left-open"],
     ),
     "gonsalves1982/maximum": (
         (*STUDIES["gonsalves1982"].short, "vary.'stations.count'=[1, 8, 16]"),
@@ -241,7 +242,7 @@ POINTS = {
     "erg": {
         "Both ways, by what the 100 Mb/s host offers": (2, []),
         "Both ways, by the Sparc’s time for a fragment": (2, []),
-        "Through the router, by what is offered": (1, [("whole datagrams", 100, 24.5)]),
+        "Through the router, by what is offered": (1, [("datagrams", 100, 24.5)]),
     },
     "gonsalves1982": {
         "Delay against throughput (figure 4.1)": (

@@ -5,11 +5,8 @@ cautions, links, and TOML in it.
 import ast
 import os
 import re
-import shlex
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import documents
 import ethermeter as em
@@ -17,11 +14,11 @@ import pytest
 from documents import ROOT, blocks, prose
 from documents import parsed as parsed_blocks
 from ethermeter import captures
-from ethermeter.cli.app import app
 from ethermeter.experiment import load, shipped
 from ethermeter.experiment.flows import Flow
 from ethermeter.experiment.tables import keys_of, table_reader
 from ethermeter.metrics import Caution, EntityKind, Metric
+from shown_commands import COMMANDS, OPTIONS, parsed, unshipped
 
 from scripts import reference
 from scripts.reference import errors
@@ -40,46 +37,7 @@ PAGES = {
 }
 PAGES |= {f"docs/{path}": page() for path, page in reference.PAGES.items()}
 FILES = {f"docs/{path}" for path in reference.FILES}
-PROGRAM = app
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-
-
-def leaves(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command that is no group, with its words."""
-    if hasattr(command, "commands"):
-        for name, below in command.commands.items():
-            yield from leaves(below, *names, name)
-    else:
-        yield names, command
-
-
-COMMANDS = dict(leaves(PROGRAM))
-OPTIONS = {
-    option
-    for command in COMMANDS.values()
-    for given in command.params
-    for option in (*given.opts, *given.secondary_opts)
-}
-OPTIONS |= {"--help", "-h", "--version", "--debug"}
-
-
-def leaf_of(words: list[str]) -> tuple[tuple[str, ...], Any, list[str]]:
-    """The command that words after `ethermeter` name, and its arguments."""
-    words = [word for word in words if word not in ("--debug",)]
-    if words and words[0].startswith("--") and set(words) <= OPTIONS:
-        return (), PROGRAM, ["--help"]
-    for length in (1, 2):
-        if tuple(words[:length]) in COMMANDS:
-            return tuple(words[:length]), COMMANDS[tuple(words[:length])], words[length:]
-    raise AssertionError(f"no command: ethermeter {' '.join(words)}")
-
-
-def parsed(line: str) -> Any:
-    """What click makes of a command line; nothing runs."""
-    words = shlex.split(line, comments=True)
-    ends = [words.index(word) for word in ("|", "||", ">") if word in words]
-    names, command, arguments = leaf_of(words[1 : min(ends, default=None)])
-    return command.make_context(" ".join(names), arguments, resilient_parsing=not names)
 
 
 def command_lines() -> list[tuple[str, str]]:
@@ -104,14 +62,7 @@ def test_every_command_that_is_shown_is_one_that_the_program_takes(page, line):
 
 @pytest.mark.parametrize(("page", "line"), command_lines())
 def test_every_experiment_in_a_command_is_shipped_or_somebodys_file(page, line):
-    names, _, _ = leaf_of(shlex.split(line, comments=True)[1:])
-    if not {*names} & {"run", "measure", "validate"}:
-        return
-    given = parsed(line).params
-    for key in ("experiment", "files", "experiments"):
-        value = given.get(key)
-        for name in [value] if isinstance(value, str | Path) else value or ():
-            assert str(name).endswith(".toml") or str(name) in shipped(), (page, name)
+    assert unshipped(line) == [], page
 
 
 def test_every_command_has_examples():

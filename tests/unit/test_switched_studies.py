@@ -342,17 +342,6 @@ def test_a_host_stops_only_if_nothing_is_left_at_every_load_beyond_the_limit():
         erg.stops(entry, captured(("8 ms", 8, 5)))
 
 
-def test_the_routers_most_is_that_of_the_best_load():
-    key = "flows.load.arrivals.regular"
-    known = {
-        ("router", at(**{key: text}), "load", Metric.DATA_RATE): mbps * 1e6
-        for text, mbps in (("400 us", 0), ("2 ms", 20), ("1632 us", 24.5))
-    }
-    found = erg.most(entry_of("erg", "1-router-most"), World(known))
-    assert found.ours.value == pytest.approx(24.5)
-    assert "1632 us" in found.remark
-
-
 def test_who_gets_more_is_told_by_the_interval_and_the_sum_by_both():
     def world(first: float, second: float) -> World:
         return World(

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from markupsafe import Markup
 
-from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.claims import GOOD, Claim
 from ethermeter.document import Block, Label, Table, Text, large_first, micro, number, plain, valued
 from ethermeter.metrics import Caution, Metric
 from ethermeter.present.cells import tag as tag
@@ -77,15 +77,23 @@ def _claim_row(claim: Claim) -> list[str]:
         deviation += f", drawn to ±{_WIDE_RANGE:.0%}"
     where = f"section {claim.where}" if claim.where[:1].isdigit() else claim.where
     verdict = tag(claim.verdict, claim.verdict.replace("-", " "))
-    note = micro(large_first(claim.note))
     return [
         Markup("{}<small>{}</small>").format(micro(claim.what), where),
         _published(claim),
         ours,
         Markup("{}<small>{}</small>").format(_gauge(claim), deviation),
         verdict + Markup(" ") + tag(claim.basis, claim.basis),
-        Markup("{}{}").format(note, small(claim.measure and f"Ours: {claim.measure}")),
+        _note(claim),
     ]
+
+
+def _note(claim: Claim) -> Markup:
+    """Return what was found and the rule; folded where the claim is met."""
+    note = micro(large_first(claim.note))
+    both = Markup("{}{}").format(note, small(claim.measure and f"Ours: {claim.measure}"))
+    if claim.verdict not in GOOD or not both:
+        return both
+    return Markup('<details class="fold"><summary>how</summary>{}</details>').format(both)
 
 
 def _published(claim: Claim) -> str:

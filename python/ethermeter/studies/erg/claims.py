@@ -66,19 +66,6 @@ def _rates(entry: Entry, results: Results) -> Floats:
     )
 
 
-def most(entry: Entry, results: Results) -> Finding:
-    """Find the largest rate of the entry's flow at any value of the entry's key, in Mb/s."""
-    series, key, flow = entry.series, entry.text("key"), entry.flow
-    rates = {
-        text: student(results.at(series, {key: text}).values(Metric.DATA_RATE, flow) * MBPS)
-        for text in results.along(series, key)
-    }
-    if not rates:
-        raise MissingError(f"no point of {series}")
-    best = max(rates, key=lambda text: rates[text].value)
-    return Finding(rates[best], remark=f"with a datagram every {best}")
-
-
 def stops(entry: Entry, results: Results) -> Finding:
     """Whether a flow's rate drops to a share of its largest under load, in Mb/s.
 

@@ -6,7 +6,7 @@ from ethermeter.studies.erg import claims, sections
 
 STUDY = Study(
     package=__package__,
-    experiments=("simplex-100", "router", "simplex-10", "duplex", "capture", "host-time"),
+    experiments=("simplex-100", "router", "wire", "simplex-10", "duplex", "capture", "host-time"),
     rules=claims.RULES,
     presentation=Presentation(
         title="LAN tests with a UDP generator and sink (ERG, University of Aberdeen), simulated",
@@ -22,7 +22,7 @@ STUDY = Study(
             " of the router. Rates are data of UDP datagrams that came whole. What is offered, 10"
             " Mb/s, is taken to be bits on the wire."
         ),
-        omitted=("capture", "host-time", "router"),
+        omitted=("capture", "host-time", "router", "wire"),
     ),
     sections=sections.build,
     # A host that captures a link holds it for tenths of a second: shorter runs would be too noisy.

@@ -6,6 +6,7 @@ everything on Gigabit Ethernet is predicted. Throughput is the mean of reading a
 article has it. A run answers without chance, so that its numbers have no interval.
 """
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Estimate, exact
 from ethermeter.results.query import MissingError, Results
+from ethermeter.scenario import ConstantTimes, File, Flow, Host, Stage
+from ethermeter.store.columns import PORTS
 from ethermeter.studies.judging import Entry, Finding, Rule, rules_of
 
 FAST, GIGABIT = "100 Mb/s", "1 Gb/s"
@@ -94,22 +97,23 @@ def throughput(entry: Entry, results: Results) -> Finding:
     return Finding(exact(rate_mbps(results, "copies", rate, pair)), remark=remark)
 
 
-def largest_share(entry: Entry, results: Results) -> Finding:
-    """Find the largest share of the bandwidth that a pair takes, in percent.
+def mean_throughput(entry: Entry, results: Results) -> Finding:
+    """Find the mean throughput of several pairs."""
+    rate, pairs = entry.text("rate"), entry.texts("pairs")
+    rates = {pair: rate_mbps(results, "copies", rate, pair) for pair in pairs}
+    remark = ", ".join(f"{PAIRS[pair]} {of:.1f}" for pair, of in rates.items())
+    return Finding(exact(float(np.mean(list(rates.values())))), remark=remark)
 
-    With `limit`, whether none takes more.
-    """
+
+def largest_share(entry: Entry, results: Results) -> Finding:
+    """Find the largest share of the bandwidth that a pair takes, in percent."""
     capacity_mbps = {FAST: 100.0, GIGABIT: 1000.0}[entry.text("rate")]
     shares = {
         pair: rate_mbps(results, "copies", entry.text("rate"), pair) / capacity_mbps * 100
         for pair in PAIRS
     }
     most = max(shares, key=shares.__getitem__)
-    return Finding(
-        exact(shares[most]),
-        shares[most] <= entry.number("limit") if "limit" in entry else None,
-        PAIRS[most],
-    )
+    return Finding(exact(shares[most]), remark=PAIRS[most])
 
 
 def acknowledgements(entry: Entry, results: Results) -> Finding:
@@ -173,6 +177,63 @@ def remedy(entry: Entry, results: Results) -> Finding:
     mean = float(np.mean(list(gains.values())))
     remark = f"from {min(gains.values()):+.1f} to {max(gains.values()):+.1f}%".replace("-", "−")
     return Finding(Estimate(mean, 0.0, float("inf")), mean > SEEN, remark)
+
+
+def ends(entry: Entry, results: Results) -> Finding:
+    """Find how many transfers of a remedy end within the trial, and whether more do than without.
+
+    `case`, `over`: the remedy, and with what it is compared.
+    """
+    ended = []
+    for case in (entry.text("case"), entry.text("over")):
+        points = [of for of in results.points(entry.series) if case in of.point.values()]
+        if not points:
+            raise MissingError(f"no point of {entry.series} with {case}")
+        (of,) = points
+        rates = {flow.name: of.value(Metric.TRANSFER_RATE, flow.name) for flow in of.scenario.flows}
+        ended.append({flow for flow, rate in rates.items() if not math.isnan(rate)})
+    with_it, without = ended
+    more = sorted(with_it - without)
+    remark = f"without it {len(without)}" + (f", not {', '.join(more)}" if more else "")
+    return Finding(exact(float(len(with_it))), len(with_it) > len(without), remark)
+
+
+def processor_share(entry: Entry, results: Results) -> Finding:
+    """Find the largest share of a copy's time that a host's processor works, in percent.
+
+    All of the host time, which has the disk in it, is counted as the processor's, besides the
+    stages of the processor. Whether it is at least a limit.
+    """
+    of = results.at("copies", {"network.rate": entry.text("rate")})
+    ports = of.columns(PORTS)
+    if not ports:
+        raise MissingError("no ports of copies")
+    shares = {}
+    for at, flow in enumerate(of.scenario.flows):
+        file, stages = _copy(flow, of.scenario.nodes[2 * at].kind.host)
+        # Both ends of the flow's link: what one host sends, the other receives.
+        stack_ps = sum(
+            float(ports["frames"][2 * at + way]) * stage.fixed_ps
+            + float(ports["octets"][2 * at + way]) * stage.ps_per_octet
+            for way, stage in enumerate(stages)
+        )
+        octets = file.octets or 0
+        host_ps = math.ceil(octets / file.block_octets) * max(
+            of.ps for of in (file.client, file.server) if isinstance(of, ConstantTimes)
+        )
+        took_ps = octets * 8e12 / of.value(Metric.TRANSFER_RATE, flow.name)
+        shares[flow.name] = (stack_ps + host_ps) / took_ps * 100
+    most = max(shares, key=shares.__getitem__)
+    remark = f"{most}; least {min(shares.values()):.0f}%"
+    return Finding(exact(shares[most]), shares[most] >= entry.number("least"), remark)
+
+
+def _copy(flow: Flow, host: Host | None) -> tuple[File, list[Stage]]:
+    """Return the file of a flow, and the stages of its host's processor: sending, receiving."""
+    file = flow.transfer.job.file if flow.transfer else None
+    if file is None or host is None:
+        raise MissingError(f"no copy of {flow.name}")
+    return file, [next(of for of in side if of.resource) for side in (host.send, host.receive)]
 
 
 RULES: Mapping[str, Rule] = rules_of(globals())
