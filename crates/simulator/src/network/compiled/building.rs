@@ -84,11 +84,11 @@ impl<'t> Builder<'t> {
 
     pub fn nodes(&mut self) {
         for node in &self.expanded.nodes {
-            let (role, ring) = match &node.kind {
-                Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256)),
-                Kind::Switch(switch) => (Role::Switch(switch.learning), 0),
-                Kind::Router(_) => (Role::Router, 0),
-                Kind::Hub(_) => (Role::Hub, 0),
+            let (role, ring, rebroadcast) = match &node.kind {
+                Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256), host.rebroadcast),
+                Kind::Switch(switch) => (Role::Switch(switch.learning), 0, None),
+                Kind::Router(_) => (Role::Router, 0, None),
+                Kind::Hub(_) => (Role::Hub, 0, None),
             };
             self.compiled.nodes.push(CompiledNode {
                 role,
@@ -96,6 +96,7 @@ impl<'t> Builder<'t> {
                 forward: Vec::new(),
                 send: None,
                 ring,
+                rebroadcast,
                 clock: None,
             });
         }
