@@ -326,7 +326,6 @@ class FlowCounts:
     received_ps: Numbers = field(metadata=_TIME)
     queued: Numbers
     reordered: Numbers
-    duplicates: Numbers
     offered: Numbers
     dropped: Numbers
     messages: Numbers
@@ -339,6 +338,8 @@ class FlowCounts:
     answer_octets: Numbers
     completed: Numbers
     timed_out: Numbers
+    duplicates: Numbers
+    resent: Numbers
     one_way: Delays
     answer_one_way: Delays
     round_trip: Delays

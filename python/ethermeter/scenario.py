@@ -228,6 +228,15 @@ class Class(Table, frozen=True, kw_only=True):
     """Room of the queue in octets; that of the node if absent."""
 
 
+class Rebroadcast(Table, frozen=True, kw_only=True):
+    """How a host sends broadcast frames again."""
+
+    hops: int | None = None
+    """Hop count after which a frame is not sent again; no end if absent. Each host that sends a
+    frame again adds one.
+    """
+
+
 class Host(Table, frozen=True, kw_only=True):
     """A host: the stages between application and link."""
 
@@ -254,6 +263,11 @@ class Host(Table, frozen=True, kw_only=True):
     classes: tuple[Class, ...] = ()
     """Traffic classes of each output port, as in `network.classes`; those of its model or of the
     network if absent.
+    """
+    rebroadcast: Rebroadcast | None = None
+    """Defect of a host: it sends each broadcast frame that it receives again, as a broadcast, for
+    simulations only; none if absent. At most `ring` of these frames wait in the host, more are
+    lost.
     """
 
 
@@ -778,6 +792,8 @@ class Stations(Table, frozen=True, kw_only=True):
     """
     after_late_collision: AfterLateCollision = "backoff"
     """What follows a late collision: "backoff" and another attempt, or "discard" of the frame."""
+    jam_bits: Annotated[int | None, FileKey(name="jam", unit="bits", least=1, most=16777216)] = None
+    """Jam of these stations; that of the segment if absent. Not on 10BASE-T1S."""
     plca: PlcaNodes | None = None
     """PLCA settings that differ from those of the segment; 10BASE-T1S only."""
     down: tuple[Interval, ...] = ()
@@ -1000,6 +1016,28 @@ class Generator(Table, frozen=True, kw_only=True):
     """Time to fill one buffer."""
 
 
+class Retransmit(Table, frozen=True, kw_only=True):
+    """Retransmission of requests whose responses are not there, by a protocol above Ethernet."""
+
+    after_ps: Annotated[int, FileKey(name="after", unit="time", least=1, most=1000000000000000)]
+    """Time from the first transmission to the second."""
+    factor: Annotated[int, FileKey(least=1, most=16)] = 1
+    """Factor by which that time grows with each further transmission; 1 is a fixed time."""
+    longest_ps: Annotated[
+        int | None, FileKey(name="longest", unit="time", least=1, most=1000000000000000)
+    ] = None
+    """Longest time between two transmissions; at least `after`. No limit if absent."""
+    tries: Annotated[int | None, FileKey(least=1, most=1000000)] = None
+    """Largest number of transmissions of a request, the first included; it is given up at the end
+    of the time after the last. No limit if absent.
+    """
+    keep: bool = False
+    """Whether the next request begins with the time that the last one came to, until one is
+    answered after a single transmission (Karn and Partridge 1987, section 3); else each request
+    begins with `after`.
+    """
+
+
 class Response(Table, frozen=True, kw_only=True):
     """A response to each message."""
 
@@ -1017,6 +1055,8 @@ class Response(Table, frozen=True, kw_only=True):
     """Addressing of responses. "unicast" is to the sender of the request, "broadcast" to all hosts,
     "multicast" to the sender and all receivers.
     """
+    retransmit: Retransmit | None = None
+    """When the sender sends a request again, for simulations only; never if absent."""
 
 
 Direction = Literal["read", "write"]

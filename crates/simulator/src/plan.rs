@@ -109,7 +109,10 @@ impl<'t> Plan<'t> {
     /// As [`Self::run`].
     pub fn try_run(&self, watch: &Watch, tracing: bool) -> Result<Option<Run>, Error> {
         let found = match &self.compiled {
-            Compiled::Segment(Mac::CsmaCd(_), segment) if !segment.has_custom() => {
+            // The fast programs have one jam for all.
+            Compiled::Segment(Mac::CsmaCd(_), segment)
+                if !segment.has_custom() && segment.has_one_jam() =>
+            {
                 fast::run(segment, watch, tracing)?
             }
             Compiled::Bus(bus) if bus.is_contention() => contention::run(bus, watch, tracing)?,

@@ -322,6 +322,10 @@ pub struct FlowCounts {
     pub completed: u64,
     /// Requests that timed out.
     pub timed_out: u64,
+    /// Messages received again, counted at every receiver.
+    pub duplicates: u64,
+    /// Messages sent again: requests by their senders, broadcasts by hosts that received them.
+    pub resent: u64,
     /// One-way delays of messages.
     pub one_way: Delays,
     /// One-way delays of responses.

@@ -90,6 +90,24 @@ pub struct Host {
     /// network if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
+    /// Defect of a host: it sends each broadcast frame that it receives again, as a broadcast, for
+    /// simulations only; none if absent. At most `ring` of these frames wait in the host, more are
+    /// lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebroadcast: Option<Rebroadcast>,
+}
+
+/// How a host sends broadcast frames again.
+#[table]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Rebroadcast {
+    /// Hop count after which a frame is not sent again; no end if absent. Each host that sends a
+    /// frame again adds one.
+    #[serde(default)]
+    #[file(least = 1, most = 255)]
+    pub hops: Option<u8>,
 }
 
 /// A server that frames pass one by one, first come, first served.

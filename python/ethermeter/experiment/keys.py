@@ -649,6 +649,8 @@ class StationGroupKeys(TypedDict, total=False):
     """
     after_late_collision: Literal["backoff", "discard"] | None
     """What follows a late collision: "backoff" and another attempt, or "discard" of the frame."""
+    jam: str | None
+    """Jam of these stations; that of the segment if absent. Not on 10BASE-T1S."""
     generator: GeneratorKeys | None
     """Process that fills the buffers of a saturated host; there is always a message if absent."""
     queue: Literal["unlimited"] | int | None
@@ -781,6 +783,15 @@ class BufferKeys(TypedDict, total=False):
     """Flow control by PAUSE frames; none if absent."""
 
 
+class RebroadcastKeys(TypedDict, total=False):
+    """How a host sends broadcast frames again."""
+
+    hops: int | None
+    """Hop count after which a frame is not sent again; no end if absent. Each host that sends a
+    frame again adds one.
+    """
+
+
 class LearnsKeys(TypedDict, total=False):
     """The table is empty at first; it learns the source address of each frame."""
 
@@ -842,6 +853,11 @@ class ModelKeys(TypedDict, total=False):
     classes: int | Sequence[ClassKeys] | None
     """Traffic classes of each output port, as in `network.classes`; those of its model or of the
     network if absent.
+    """
+    rebroadcast: RebroadcastKeys | None
+    """Defect of a host: it sends each broadcast frame that it receives again, as a broadcast, for
+    simulations only; none if absent. At most `ring` of these frames wait in the host, more are
+    lost.
     """
     learning: Literal["known"] | LearningLearnsKeys | None
     """Learning of addresses. With "known" the switch knows all addresses from the start."""
@@ -933,6 +949,11 @@ class HostGroupKeys(TypedDict, total=False):
     classes: int | Sequence[ClassKeys] | None
     """Traffic classes of each output port, as in `network.classes`; those of its model or of the
     network if absent.
+    """
+    rebroadcast: RebroadcastKeys | None
+    """Defect of a host: it sends each broadcast frame that it receives again, as a broadcast, for
+    simulations only; none if absent. At most `ring` of these frames wait in the host, more are
+    lost.
     """
 
 
@@ -1123,6 +1144,28 @@ class LinkKeys(TypedDict, total=False):
     """
     after_late_collision: Literal["backoff", "discard"] | None
     """What follows a late collision: "backoff" and another attempt, or "discard" of the frame."""
+    jam: str | None
+    """Jam of these stations; that of the segment if absent. Not on 10BASE-T1S."""
+
+
+class RetransmitKeys(TypedDict, total=False):
+    """Retransmission of requests whose responses are not there, by a protocol above Ethernet."""
+
+    after: Required[str]
+    """Time from the first transmission to the second."""
+    factor: int | None
+    """Factor by which that time grows with each further transmission; 1 is a fixed time."""
+    longest: str | None
+    """Longest time between two transmissions; at least `after`. No limit if absent."""
+    tries: int | None
+    """Largest number of transmissions of a request, the first included; it is given up at the end
+    of the time after the last. No limit if absent.
+    """
+    keep: bool | None
+    """Whether the next request begins with the time that the last one came to, until one is
+    answered after a single transmission (Karn and Partridge 1987, section 3); else each request
+    begins with `after`.
+    """
 
 
 class ResponseKeys(TypedDict, total=False):
@@ -1150,6 +1193,8 @@ class ResponseKeys(TypedDict, total=False):
     """Addressing of responses. "unicast" is to the sender of the request, "broadcast" to all hosts,
     "multicast" to the sender and all receivers.
     """
+    retransmit: RetransmitKeys | None
+    """When the sender sends a request again, for simulations only; never if absent."""
 
 
 class StreamKeys(TypedDict, total=False):

@@ -454,7 +454,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     /// Tell the MAC of a collision.
     fn collide(&mut self, now: Instant, station: StationId) {
         let preamble = if self.compiled.jams_at_once { Span::ZERO } else { self.compiled.preamble };
-        let jam = self.compiled.jam;
+        let jam = self.compiled.jams[station];
         let node = &mut self.nodes[station];
         let is_logical = !node.access.is_connected();
         let Some(frame) = &mut node.under_way else { return };

@@ -24,7 +24,8 @@ use ethermeter_traffic::{Offer, Purpose, Source, SourceSpec, Stream, Window};
 use ethermeter_trial::Trial;
 use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
 use ethermeter_trial::flows::{Address, MessageFraming, Response};
-use exchange::{Gathering, Receiver, Request};
+pub(super) use exchange::Overdue;
+use exchange::{Exchange, Gathering, Receiver, Seen};
 use std::collections::VecDeque;
 
 /// What a delivery brings about.
@@ -51,7 +52,7 @@ enum Activity {
     /// Messages of a source, each after the one before.
     Stream(Messages),
     /// Messages of a source, each of which every receiver answers, or whose time is out.
-    Exchange { source: Source, request: Option<Request>, timeout: Option<Span> },
+    Exchange(Box<Exchange>),
     /// Data over a connection of TCP.
     Transfer(Box<Connection>),
     /// Packets of a coder, each of which waits for the wire of its host.
@@ -94,6 +95,31 @@ struct Application {
     destination: Option<AddressId>,
 }
 
+impl Application {
+    /// A frame of a transmission of a message that has no octets yet.
+    #[inline]
+    fn frame(&self, flow: FlowId, message: u32, attempt: u8, born: Instant) -> Frame {
+        Frame {
+            flow,
+            from: self.from,
+            to: self.receiver,
+            source: AddressId::from(self.from.number()),
+            destination: self.destination,
+            octets: 0,
+            message,
+            fragments: 1,
+            fragment: 0,
+            answer: None,
+            broadcast: self.broadcast,
+            hops: 0,
+            attempt,
+            padding: 0,
+            samples: 0,
+            born,
+        }
+    }
+}
+
 /// All applications.
 #[derive(Debug)]
 pub(super) struct Applications {
@@ -106,6 +132,8 @@ pub(super) struct Applications {
     batches: usize,
     /// What hosts' clocks show; the flows by which they are compared are numbered after all others.
     clocks: Clocks,
+    /// Frames of other hosts that each node has to send again.
+    waiting_again: Vec<u32>,
 }
 
 impl Applications {
@@ -123,6 +151,7 @@ impl Applications {
             has_transfers,
             batches: compiled.batches as usize,
             clocks: Clocks::default(),
+            waiting_again: vec![0; compiled.nodes.len()],
         };
         for (flow, number) in trial.scenario.flows.iter().zip(0..) {
             let from = node(&flow.from);
@@ -136,6 +165,9 @@ impl Applications {
                 measure_to_ps: phases.measure_to_ps,
             };
             let group = flow.address != Address::Unicast;
+            let retransmits = flow.response.as_ref().is_some_and(|it| it.retransmit.is_some());
+            let may_come_again =
+                retransmits || (flow.address == Address::Broadcast && compiled.has_rebroadcast());
             let first_receiver = ReceiverId::new(all.receivers.len());
             for (&host, index) in to.iter().zip(0..) {
                 let station = count + first_receiver.number() + u32::from(index);
@@ -154,7 +186,9 @@ impl Applications {
                     host,
                     gathering: Gathering::default(),
                     last: None,
+                    seen: may_come_again.then(Seen::default),
                     returning: Gathering::default(),
+                    answered: None,
                     answer,
                     thinks_until: Instant::ZERO,
                     pending: VecDeque::new(),
@@ -182,8 +216,7 @@ impl Applications {
                 source.count_in_batches(compiled.batches);
                 let next = source.first_in_batches();
                 let activity = if let Some(response) = &flow.response {
-                    let timeout = response.timeout_ps.map(Span::from_ps);
-                    Activity::Exchange { source, request: None, timeout }
+                    Activity::Exchange(Box::new(Exchange::new(source, response)))
                 } else {
                     Activity::Stream(Messages {
                         source,
@@ -292,22 +325,7 @@ impl Applications {
             }
             _ => (offer.bits / 8, 0, Instant::from_ps(offer.arrived_ps)),
         };
-        let frame = Frame {
-            flow,
-            from: app.from,
-            to: app.receiver,
-            source: AddressId::from(app.from.number()),
-            destination: app.destination,
-            octets: 0,
-            message,
-            fragments: 1,
-            fragment: 0,
-            answer: None,
-            broadcast: app.broadcast,
-            padding: 0,
-            samples,
-            born,
-        };
+        let frame = Frame { samples, ..app.frame(flow, message, 0, born) };
         cut(app.framing, octets, frame, &mut each);
         match &mut app.activity {
             Activity::Stream(stream) if stream.waits == Wait::Ring => {
@@ -315,11 +333,10 @@ impl Applications {
                 stream.proceed(app.messages, &mut app.next);
                 None
             }
-            Activity::Exchange { request, timeout, .. } => {
-                let deadline = timeout.map_or(Instant::NEVER, |timeout| now + timeout);
+            Activity::Exchange(exchange) => {
                 let missing = u32::try_from(app.to.len()).expect("few receivers");
-                *request = Some(Request { missing, latest: Instant::ZERO, deadline, born });
-                timeout.map(|_| (deadline, message))
+                let until = exchange.begin((octets, missing), born, now);
+                until.map(|until| (until, message))
             }
             _ => None,
         }
@@ -334,6 +351,13 @@ impl Applications {
         free: Option<Instant>,
         end: Option<Instant>,
     ) -> Option<Instant> {
+        if frame.hops > 0 {
+            // Its flow's sender is another host.
+            if end.is_some() {
+                self.waiting_again[frame.from] -= 1;
+            }
+            return None;
+        }
         let app = self.flows.get_mut(frame.flow.index())?; // who compares clocks waits for nothing
         match &mut app.activity {
             Activity::Stream(stream) => {
@@ -346,7 +370,7 @@ impl Applications {
                 stream.departures.extend(end);
                 stream.proceed(app.messages, &mut app.next)
             }
-            Activity::Exchange { .. } => None,
+            Activity::Exchange(_) => None,
             Activity::Transfer(connection) => {
                 connection.departed(frame, end?);
                 None
@@ -356,6 +380,14 @@ impl Applications {
                 app.next.map(ready_at)
             }
         }
+    }
+
+    /// Whether a host has room among so many for one more frame that it sends again; it waits then.
+    pub fn waits_again(&mut self, host: NodeId, ring: u32) -> bool {
+        let waiting = &mut self.waiting_again[host];
+        let has_room = *waiting < ring;
+        *waiting += u32::from(has_room);
+        has_room
     }
 
     /// Whether the interface of `host` takes a frame in.
@@ -411,13 +443,17 @@ impl Applications {
         let receiver = ReceiverId::new(app.first_receiver.index() + index);
         let it = &mut self.receivers[receiver];
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
-        let data = app.framing.data_of(octets, frame.fragments, frame.padding);
-        counters.received(frame, octets, data, now, &mut it.last);
-        self.clocks.read(receiver, frame.born, now);
+        if it.seen.as_mut().is_some_and(|seen| !seen.insert(frame.message)) {
+            counters.duplicated(frame.flow, now);
+        } else {
+            let data = app.framing.data_of(octets, frame.fragments, frame.padding);
+            counters.received(frame, octets, data, now, &mut it.last);
+            self.clocks.read(receiver, frame.born, now);
+        }
         let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
         it.thinks_until =
             it.thinks_until.max(now).saturating_add(Span::from_ps(think.draw(chance)));
-        it.pending.push_back(frame.message);
+        it.pending.push_back((frame.message, frame.attempt));
         Reaction::Answer { receiver, at: it.thinks_until }
     }
 
@@ -510,9 +546,8 @@ impl Applications {
             Activity::Voice(talker) => {
                 talker.offered().into_iter().map(|offered| (offered, 0)).collect()
             }
-            Activity::Stream(Messages { source, .. }) | Activity::Exchange { source, .. } => {
-                source.finish_in_batches()
-            }
+            Activity::Stream(Messages { source, .. }) => source.finish_in_batches(),
+            Activity::Exchange(exchange) => exchange.source.finish_in_batches(),
             Activity::Transfer(_) => vec![(0, 0); batches],
         };
         self.flows.iter_mut().map(finish).collect()

@@ -23,7 +23,7 @@ use ethermeter_ethernet::units::Octets;
 use ethermeter_traffic::Batches;
 use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_trial::Phases;
-use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Random, Stage};
+use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Random, Rebroadcast, Stage};
 
 /// No port, route or lane.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -165,6 +165,8 @@ pub(crate) struct CompiledNode {
     /// Route of a host's own frames.
     pub send: Option<RouteId>,
     pub ring: u32,
+    /// How a host sends broadcasts again.
+    pub rebroadcast: Option<Rebroadcast>,
     /// A host's clock, if anything is read of it.
     pub clock: Option<Clock>,
 }
@@ -356,6 +358,11 @@ impl CompiledNetwork {
     /// Whether the port of a host has traffic classes.
     pub fn has_classes(&self, host: NodeId) -> bool {
         self.classes[self.nodes[host].ports[0]].is_some()
+    }
+
+    /// Whether any host sends broadcasts again.
+    pub fn has_rebroadcast(&self) -> bool {
+        self.nodes.iter().any(|node| node.rebroadcast.is_some())
     }
 
     /// Octets of preamble and gap around a frame on the wire of a host.

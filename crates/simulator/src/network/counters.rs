@@ -285,6 +285,16 @@ impl Counters {
         }
     }
 
+    /// A message has come to a receiver again.
+    pub fn duplicated(&mut self, flow: FlowId, now: Instant) {
+        self.flows[flow].figures.duplicates += u64::from(self.within(now));
+    }
+
+    /// A message is sent again.
+    pub fn resent(&mut self, flow: FlowId, now: Instant) {
+        self.flows[flow].figures.resent += u64::from(self.within(now));
+    }
+
     /// Octets of a transfer have come to whom they are for.
     pub fn moved(&mut self, flow: FlowId, octets: u64, now: Instant) {
         if let Some(batch) = self.flows[flow].now.at(now.ps()) {

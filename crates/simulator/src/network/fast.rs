@@ -11,7 +11,8 @@
 //! is free, or when a frame may begin ([`ethermeter_traffic::scheduler`]).
 //!
 //! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures
-//! depend on what comes later; such networks are the reference's.
+//! depend on what comes later; such networks are the reference's. So are those whose hosts send
+//! requests or broadcasts again, for these enter a route when others come in.
 
 use super::Traced;
 use super::applications::Applications;
@@ -28,6 +29,7 @@ use crate::time::{Instant, Span};
 use crate::watch::{Poll, Watch};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
+use ethermeter_trial::flows::Flow;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -168,6 +170,11 @@ pub(crate) fn run(
 ) -> Option<Result<Traced, Error>> {
     let later = compiled.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
     if later || compiled.timings.iter().any(|timing| timing.coalesce.is_some()) {
+        return None;
+    }
+    let retransmits =
+        |flow: &Flow| flow.response.as_ref().is_some_and(|it| it.retransmit.is_some());
+    if compiled.has_rebroadcast() || trial.scenario.flows.iter().any(retransmits) {
         return None;
     }
     let Junctions { mut lane_of, lanes: junctions, ordered: true } = Junctions::new(compiled)

@@ -536,6 +536,7 @@ impl Engine<'_> {
         self.end(id);
         self.release(now, charge);
         self.deliver(now, &frame, host);
+        self.rebroadcast(now, &frame, host);
     }
 
     fn finish(mut self) -> Traced {

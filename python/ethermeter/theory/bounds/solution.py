@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ethermeter.nodes import links_in
+from ethermeter.nodes import links_in, rebroadcasts
 from ethermeter.scenario import CoderArrivals, Flow, Scenario
 from ethermeter.theory.bounds.attempt import Attempt, Planned, path_reason
 from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
@@ -39,6 +39,8 @@ _ROUNDING_PS = 2**-10
 _TRANSFER = "a transfer by TCP has no arrival curve"
 _LATE = "messages may wait at their source for those before them"
 _CLOCKS = "exchanges of times between clocks are not bounded"
+_REBROADCASTS = "hosts that send broadcasts again are not bounded"
+_RETRANSMISSIONS = "requests that are sent again are not bounded"
 _DEFAULT_RING = 256
 
 
@@ -73,6 +75,10 @@ def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
     """
     if scenario.clocks == "compared":
         return _refused(scenario, _CLOCKS)
+    if rebroadcasts(scenario):
+        return _refused(scenario, _REBROADCASTS)
+    if any(flow.response and flow.response.retransmit for flow in scenario.flows):
+        return _refused(scenario, _RETRANSMISSIONS)
     accesses = _accesses(scenario)
     assumed = _Assumptions()
     while True:

@@ -19,7 +19,7 @@ import numpy as np
 from ethermeter.arguments import Array
 from ethermeter.counts import Integers
 from ethermeter.metrics import Caution
-from ethermeter.nodes import links_in
+from ethermeter.nodes import links_in, rebroadcasts
 from ethermeter.scenario import CoderArrivals, Scenario
 from ethermeter.theory.bounds.network import Emission
 from ethermeter.theory.bounds.sources import Arrivals, Message, leaves_at_once
@@ -386,6 +386,9 @@ class _Analysis:
 
     def _flow(self, number: int) -> FlowMean:
         flow, source = self.scenario.flows[number], self.sources[number]
+        if rebroadcasts(self.scenario):
+            why = "hosts that send broadcasts again add load of which nobody knows how much"
+            return FlowMean(flow.name, None, None, None, (), why)
         if isinstance(source, str):
             found = self._closed(number)
             if isinstance(found, FlowMean):

@@ -85,11 +85,11 @@ impl<'t> Builder<'t> {
 
     pub fn nodes(&mut self) {
         for node in &self.expanded.nodes {
-            let (role, ring) = match &node.kind {
-                Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256)),
-                Kind::Switch(switch) => (Role::Switch(switch.learning), 0),
-                Kind::Router(_) => (Role::Router, 0),
-                Kind::Hub(_) => (Role::Hub, 0),
+            let (role, ring, rebroadcast) = match &node.kind {
+                Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256), host.rebroadcast),
+                Kind::Switch(switch) => (Role::Switch(switch.learning), 0, None),
+                Kind::Router(_) => (Role::Router, 0, None),
+                Kind::Hub(_) => (Role::Hub, 0, None),
             };
             self.compiled.nodes.push(CompiledNode {
                 role,
@@ -98,6 +98,7 @@ impl<'t> Builder<'t> {
                 flood: Vec::new(),
                 send: None,
                 ring,
+                rebroadcast,
                 clock: None,
             });
         }
