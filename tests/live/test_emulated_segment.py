@@ -429,7 +429,6 @@ def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path, up):
         (("exec", name, "4", "--", "true"), "HOST = 4"),
         (("exec", "em-1-none", "1", "--", "true"), "NAME = em-1-none"),
         (("up", path, "hosts=3"), "EXPERIMENT"),
-        (("up", "erg/router"), "router = router: expected hosts, switches and hubs"),
         (("show", "--live"), "--live"),
     ]:
         refused = invoke("testbed", *words)

@@ -20,7 +20,7 @@ ROOM_BPS = 40_000 / 4192e-6
 """Data of datagrams of 5000 B that a wire of 10 Mb/s carries."""
 
 
-EVERY = ("live/erg/duplex", "live/erg/simplex", "live/erg/simplex-100")
+EVERY = ("live/erg/duplex", "live/erg/router", "live/erg/simplex", "live/erg/simplex-100")
 
 
 def run_of(

@@ -266,7 +266,7 @@ def test_the_terminal_has_the_places_that_dropped_most_all_trials_together(capsy
     show(drops([drop("b", 2.0), wire, drop("b", 5.0), *(drop(f"c{at}", 1.0) for at in range(5))]))
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [
-        "switch s towards b: dropped 7 frames; streams that pass miss 5 messages",
+        "port of s towards b: dropped 7 frames; streams that pass miss 5 messages",
         "wire from a towards s: dropped 3 frames; streams that pass miss 4 messages",
     ]
     assert len(lines) == 6

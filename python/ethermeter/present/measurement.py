@@ -79,7 +79,7 @@ def drops(found: Sequence[Drops]) -> Iterator[Text]:
         frames[where] = frames.get(where, 0) + round(each.frames)
         missing[where] = missing.get(where, 0) + round(each.missing)
     for place, at, towards in sorted(frames, key=lambda where: -frames[where])[:MOST_DROPS]:
-        what = "switch" if place == "switch" else "wire from"
+        what = "port of" if place == "switch" else "wire from"
         of = place, at, towards
         yield Text(
             f"{what} {at} towards {towards}: dropped {frames[of]} frames; streams that pass miss "

@@ -11,7 +11,6 @@ a network card.
 """
 
 import time
-from collections.abc import Sequence
 
 import msgspec
 
@@ -200,20 +199,16 @@ def join(one: str, one_interface: str, other: str, other_interface: str, mtu: in
     batch(one, [f"link add {one_interface} mtu {mtu} type veth {peer}"])
 
 
-def give_addresses(host: Host, hosts: Sequence[Host]) -> None:
-    """Set a host's addresses, and its neighbour entries for the others, which replace ARP."""
-    lines = [
-        f"link set {host.interface} address {host.mac} up",
-        f"addr add {host.ipv4}/24 broadcast + dev {host.interface}",
-        f"addr add {host.ipv6}/64 dev {host.interface} nodad",
-    ]
-    for other in hosts:
-        if other is not host:
-            lines += [
-                f"neigh add {ip} lladdr {other.mac} dev {host.interface} nud permanent"
-                for ip in (other.ipv4, other.ipv6)
-            ]
-    batch(host.namespace, lines)
+def give_addresses(host: Host) -> None:
+    """Set a host's addresses, and raise its interface."""
+    batch(
+        host.namespace,
+        [
+            f"link set {host.interface} address {host.mac} up",
+            f"addr add {host.ipv4}/24 broadcast + dev {host.interface}",
+            f"addr add {host.ipv6}/64 dev {host.interface} nodad",
+        ],
+    )
 
 
 def burst_octets(wire: Wire, mtu: int) -> int:

@@ -1,12 +1,12 @@
 """The network of an experiment as a testbed: switches become bridges, links become wires.
 
-Shared segments are emulated: the relay of the testbed runs their medium between the interfaces of
-their stations.
+Routers become namespaces that forward. Shared segments are emulated: the relay of the testbed runs
+their medium between the interfaces of their stations.
 
 Each host also has an interface `ctl0` on a control network, over which agents are reached: the
-wires carry measured traffic only. Hosts and switches behave as the kernel does, not as their models
-in the experiment, except for the queue sizes of switches. Only relayed wires have propagation
-delays.
+wires carry measured traffic only. Hosts, switches and routers behave as the kernel does, not as
+their models in the experiment, except for the queue sizes of switches and routers. Only relayed
+wires have propagation delays.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,7 +41,14 @@ from ethermeter.testbed.build import (
 from ethermeter.testbed.commands import batch, require, run
 from ethermeter.testbed.counters import Hop, Port
 from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire
-from ethermeter.testbed.forwarding import Lead, fill_table
+from ethermeter.testbed.forwarding import (
+    Lead,
+    RouterPort,
+    fill_table,
+    give_ways,
+    make_router,
+    ways_from,
+)
 from ethermeter.testbed.record import (
     NAMESPACES,
     Record,
@@ -112,6 +119,8 @@ class Network:
         Address tables of switches, by their names; the usual one of other switches.
     known
         Switches that know the addresses of all hosts from the start.
+    routers
+        Nodes that forward packets between their links; hosts keep their addresses behind them.
     sack
         Whether TCP of the hosts uses selective acknowledgements; the kernel's default if None.
     """
@@ -124,6 +133,7 @@ class Network:
     mtu: int = 1500
     tables: Mapping[str, AddressTable] = field(default_factory=dict)
     known: Collection[str] = ()
+    routers: Sequence[str] = ()
     sack: bool | None = None
 
     @property
@@ -142,6 +152,7 @@ class Network:
         return [
             *(f"h{number}" for number in range(1, len(self.hosts) + 1)),
             *(f"s{number}" for number in range(1, len(self.switches) + 1)),
+            *(f"r{number}" for number in range(1, len(self.routers) + 1)),
             *["wires"] * self.has_relay,
             *["control"] * self.has_control,
         ]
@@ -224,7 +235,7 @@ def keep_network(network: Network) -> NetworkBed:
 
 def _recorded(network: Network) -> Record:
     """Return the record of a network that can be made."""
-    _check(network.hosts, network.switches, network.links, network.mtu)
+    _check(network)
     require("ip", "tc", "ethtool")
     if network.has_control:
         remove_leftovers()
@@ -258,9 +269,14 @@ def _is_relayed(link: Link) -> bool:
     return all(wire is not None and wire.kind == "relay" for wire in link.wires)
 
 
-def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int) -> None:
+def _check(network: Network) -> None:
     faults = []
-    for what, names, most in (("hosts", hosts, MOST_HOSTS), ("switches", switches, MOST_SWITCHES)):
+    links, mtu = network.links, network.mtu
+    for what, names, most in (
+        ("hosts", network.hosts, MOST_HOSTS),
+        ("switches", network.switches, MOST_SWITCHES),
+        ("routers", network.routers, MOST_SWITCHES),
+    ):
         if len(names) > most:
             faults.append(Fault("testbed", what, str(len(names)), f"expected at most {most}"))
     relayed = sum(map(_is_relayed, links))
@@ -307,11 +323,14 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
     }
     namespaces = {node: host.namespace for node, host in made.items()}
     namespaces |= {node: f"{name}-s{number}" for number, node in enumerate(network.switches, 1)}
+    namespaces |= {node: f"{name}-r{number}" for number, node in enumerate(network.routers, 1)}
     wires = wires_namespace(name)
     for suffix in network.suffixes:
         quieten(f"{name}-{suffix}")
     for node in network.switches:
         make_bridge(namespaces[node])
+    for node in network.routers:
+        make_router(namespaces[node])
     if network.has_relay:
         disable_ipv6(wires)
     ports = dict.fromkeys(namespaces, 0)
@@ -319,6 +338,7 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
     switched: dict[Hop, Port] = {}
     directed: dict[str, Hop] = {}
     leads: list[Lead] = []
+    routed: dict[Hop, RouterPort] = {}
     for number, link in enumerate(links, 1):
         ends = []
         for node in link.ends:
@@ -350,7 +370,7 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
                 switched[node, other] = Port(
                     namespace, interface, is_before_host=other in made and not _is_relayed(link)
                 )
-                batch(namespace, [f"link set {interface} master bridge up"])
+                routed |= _raise_port(network, node, (namespace, interface), [other])
             disable_offloads(namespace, interface)
             if classes:
                 continue  # frames wait in the relay, by class
@@ -372,7 +392,8 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
             join(*end, wires, interface, mtu)
             batch(wires, [f"link set {interface} up"])
             if node not in made:
-                batch(end[0], [f"link set {end[1]} master bridge up"])
+                peers = [other for other in segment.stations if other != node]
+                routed |= _raise_port(network, node, end, peers)
             for side in (end, (wires, interface)):
                 disable_offloads(*side)
             if segment.shaper is not None and node in made:
@@ -395,8 +416,12 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
         )
     for node in network.known:
         fill_table(node, namespaces[node], leads, made)
-    for host in made.values():
-        give_addresses(host, list(made.values()))
+    for node, host in made.items():
+        give_addresses(host)
+        give_ways(host.namespace, ways_from(node, leads, routed, made), made)
+    for node in network.routers:
+        ways = ways_from(node, leads, routed, made)
+        give_ways(namespaces[node], ways, made, is_router=True)
     control = f"{name}-control"
     controls = _join_control(control, made) if network.has_control else {}
     plan = None
@@ -408,6 +433,20 @@ def _make(name: str, network: Network) -> tuple[NetworkBed, RelayPlan | None]:
         )
     bed = NetworkBed(name, made, controls, NAMESPACES / control, switched, directed)
     return replace(bed, segments=tuple(segments)), plan
+
+
+def _raise_port(
+    network: Network, node: str, end: tuple[str, str], others: Sequence[str]
+) -> dict[Hop, RouterPort]:
+    """Raise a port of a switch or a router; a router's port towards each neighbour."""
+    namespace, interface = end
+    if node not in network.routers:
+        batch(namespace, [f"link set {interface} master bridge up"])
+        return {}
+    router = 1 + list(network.routers).index(node)
+    port = RouterPort(router, int(interface.removeprefix("em")))
+    batch(namespace, [f"link set {interface} address {port.mac} up"])
+    return {(node, other): port for other in others}
 
 
 def _join_control(control: str, hosts: Mapping[str, Host]) -> dict[str, str]:

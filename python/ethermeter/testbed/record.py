@@ -22,7 +22,7 @@ RECORDS = Path("/run/ethermeter/testbeds")
 """Directory of the records; empty after a restart of the machine, as namespaces are gone too."""
 
 _NAME = re.compile(r"em-[0-9]{1,10}-[0-9a-f]{4}")
-_NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|s[0-9]{1,3}|wires|control)")
+_NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|[sr][0-9]{1,3}|wires|control)")
 _DRAFT = re.compile(r"em-([0-9]{1,10})-[0-9a-f]{4}\.draft")
 _LONGEST_RECORD = 1 << 20
 GRACE_S = 2.0

@@ -25,7 +25,7 @@ from ethermeter.entities import flows_in, stations_in
 from ethermeter.faults import Fault, InputError
 from ethermeter.live_test import AgentEntry
 from ethermeter.nodes import Settings, hosts_in, kind_of
-from ethermeter.scenario import Class, Host, SaturatedArrivals, Scenario, Switch
+from ethermeter.scenario import Class, Host, Router, SaturatedArrivals, Scenario, Switch
 from ethermeter.store.scratch import temporary_directory
 from ethermeter.testbed import (
     AddressTable,
@@ -321,11 +321,11 @@ def _at_one_switch(scenario: Scenario, hosts_at_least: int) -> Network:
 def _network(scenario: Scenario, wires: WireKind, *, has_shapers: bool) -> Network:
     """Return the network of a scenario; InputError with all of it that cannot be built."""
     kinds = {node.name: kind_of(node) for node in scenario.nodes}
-    allowed = "expected hosts, switches and hubs; others cannot be built of namespaces"
+    allowed = "expected hosts, switches, routers and hubs; others cannot be built of namespaces"
     faults = [
         Fault("testbed", name, kind, allowed)
         for name, (kind, _) in kinds.items()
-        if kind not in ("host", "switch", "hub")
+        if kind not in ("host", "switch", "router", "hub")
     ]
     links = []
     for link in scenario.links:
@@ -357,9 +357,9 @@ def _network(scenario: Scenario, wires: WireKind, *, has_shapers: bool) -> Netwo
     ]
     if faults:
         raise InputError(faults)
-    hosts, switches = (
+    hosts, switches, routers = (
         [name for name, (kind, _) in kinds.items() if kind == wanted]
-        for wanted in ("host", "switch")
+        for wanted in ("host", "switch", "router")
     )
     return Network(
         hosts,
@@ -368,6 +368,7 @@ def _network(scenario: Scenario, wires: WireKind, *, has_shapers: bool) -> Netwo
         segments_of(scenario, has_shapers=has_shapers),
         tables=_tables(scenario),
         known=_known(scenario),
+        routers=routers,
     )
 
 
@@ -405,9 +406,11 @@ def _known(scenario: Scenario) -> list[str]:
 def _end(node: tuple[str, Settings], usual: Wire) -> tuple[Wire, int | None]:
     """Return the wire out of a node, and its queue size in frames.
 
-    That of a switch is as in the experiment, that of a host as network cards have it.
+    That of a switch or router is as in the experiment, that of a host as network cards have it.
     """
     _, settings = node
+    if isinstance(settings, Router):
+        return usual, settings.queue_frames
     if not isinstance(settings, Switch):
         return usual, None
     room = settings.queue_octets

@@ -81,11 +81,11 @@ def _of_switches(accounts: Sequence[Account]) -> str:
         return f"In some trials the counters of switches could not be read: {'; '.join(unread)}."
     if any(each.reads_switches for each in accounts):
         return Markup(
-            "At <em>switch</em> stands what the queues and interfaces of a testbed’s switches "
-            "dropped at the ports on a flow’s path, at <em>wire</em> what relayed wires did, of "
-            "frames of any flow: flows that share a port have the same drops. Where ports dropped "
-            "exactly as many frames as the streams that pass them miss, these were dropped there, "
-            "and figures show nothing else."
+            "At <em>switch</em> stands what the queues and interfaces of a testbed’s switches and "
+            "routers dropped at the ports on a flow’s path, at <em>wire</em> what relayed wires "
+            "did, of frames of any flow: flows that share a port have the same drops. Where ports "
+            "dropped exactly as many frames as the streams that pass them miss, these were dropped "
+            "there, and figures show nothing else."
         )
     return "Drops of switches between the hosts are not known."
 
@@ -93,7 +93,7 @@ def _of_switches(accounts: Sequence[Account]) -> str:
 def _drops_row(account: Account, of: Drops, columns: PointColumns) -> list[str]:
     return [
         *columns.cells(account),
-        f"{NAMES[of.place]} {of.at}" if of.place == "switch" else f"{NAMES[of.place]} from {of.at}",
+        f"port of {of.at}" if of.place == "switch" else f"{NAMES[of.place]} from {of.at}",
         of.towards,
         f"{of.frames:,.0f}",
         ", ".join(f"{cause.replace('_', ' ')} {count:,.0f}" for cause, count in of.dropped.items()),
