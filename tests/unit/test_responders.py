@@ -7,7 +7,7 @@ WIRE_US = 72 * 8e-3
 SPACE_US = 84 * 8e-3
 
 
-def asked(cast: str = "unicast") -> em.Experiment:
+def asked(cast):
     """Return a multicast request of one host, which two others answer through a switch."""
     return em.network(
         title="A request to two",
