@@ -472,4 +472,4 @@ def _little(entry: Entry, results: Results, frames: Lengths, hosts: int, series:
     return f"{rise}, {entry.text('consequence')}"
 
 
-RULES: Mapping[str, Rule] = rules_of(globals()) | problems.RULES
+RULES: Mapping[str, Rule] = {**rules_of(globals()), **problems.RULES}

@@ -104,7 +104,10 @@ def _faulty(entry: Entry, results: Results) -> list[int]:
 def _resent(entry: Entry, results: Results, faulty: int, hops: int) -> float:
     """Return the mean number of frames sent again."""
     point = {FAULTY: str(faulty), REBROADCAST: f"{{ hops = {hops} }}"}
-    return float(results.at(entry.series, point).values(Metric.RESENT).mean())
+    found = float(results.at(entry.series, point).values(Metric.RESENT).mean())
+    if not found:
+        raise MissingError("nothing was sent again in the window, which begins later")
+    return found
 
 
 def retransmission(entry: Entry, results: Results) -> Finding:

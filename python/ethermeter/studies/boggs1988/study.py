@@ -56,6 +56,7 @@ STUDY = Study(
         "phases.measure='middle 1 s'",
         "phases.drain='500 ms'",
     ),
+    sections=sections.problems,
     measured=claims.measured,
     measured_section=sections.measured,
     # Nine minutes, which decide every claim that the live tests measure.
