@@ -851,6 +851,16 @@ class SamplesLengths(Table, frozen=True, kw_only=True, tag_field="kind", tag="sa
     """Length at which the frame is ready to be sent, overhead included."""
     max_bits: Annotated[int, FileKey(name="most", unit="bits", least=1, most=1000000000)]
     """Largest length, overhead included; beyond it each new sample replaces the oldest."""
+    buffers: Annotated[int | None, FileKey(name="buffers", least=2, most=1000)] = None
+    """Packets of one length, `least` and `most`, in so many buffers: one fills while others wait.
+    Samples that find all of them full are lost. Without it, one packet that grows.
+    """
+    discard_after_ps: Annotated[
+        int | None, FileKey(name="discard_after", unit="time", least=1, most=1000000000000000)
+    ] = None
+    """A packet whose oldest sample is older than this is discarded, instead of being sent, when its
+    station could begin to send it.
+    """
 
 
 Lengths = FixedLengths | MixLengths | SamplesLengths

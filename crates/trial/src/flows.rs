@@ -405,6 +405,11 @@ impl Flow {
     }
 
     fn check_packets(&self, voice: &VoiceSpec, faults: &mut Faults) {
+        if voice.fixed.is_some() {
+            let allowed =
+                "must have no buffers in a network: hosts of links send packets that grow";
+            faults.add("frames", allowed);
+        }
         let (least, most) = match self.framing {
             Framing::Frame => (OVERHEAD.0, MOST_OCTETS),
             Framing::Udp { mtu_octets } => {

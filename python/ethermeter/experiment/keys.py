@@ -423,6 +423,14 @@ class SamplesLengthsKeys(TypedDict, total=False):
     """Length at which the frame is ready to be sent, overhead included."""
     most: Required[str]
     """Largest length, overhead included; beyond it each new sample replaces the oldest."""
+    buffers: int | None
+    """Packets of one length, `least` and `most`, in so many buffers: one fills while others wait.
+    Samples that find all of them full are lost. Without it, one packet that grows.
+    """
+    discard_after: str | None
+    """A packet whose oldest sample is older than this is discarded, instead of being sent, when its
+    station could begin to send it.
+    """
 
 
 class FramesSamplesKeys(TypedDict, total=False):

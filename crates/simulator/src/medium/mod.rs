@@ -360,6 +360,12 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
                 self.schedule(now + after, Event::GapOver { station, number });
             }
             Next::Start => {
+                if let Some(ready) = self.hosts.withdraw(station, now) {
+                    let node = &mut self.nodes[station];
+                    node.access.mac().withdraw();
+                    node.first_attempt = None;
+                    return self.schedule(ready, Event::Ready { station });
+                }
                 self.nodes[station].access.mac().start();
                 if self.compiled.turnaround == Span::ZERO {
                     return self.send(now, station);
