@@ -72,9 +72,10 @@ STUDIES = {
     ),
     "hughesjones2000": Study(
         {
-            "hj-latency": (4, 4),
+            "hj-latency": (3, 3),
             "hj-background": (6, 6),
             "hj-streams": (6, 6),
+            "hj-groups": (4, 4),
             "hj-tables": (0, 7),
         },
         series=(
@@ -269,7 +270,7 @@ POINTS = {
         "1 Gb/s": (9, [("direct", 1500, 61.57)]),
         "100 Mb/s": (18, [("one switch, one module", 64, 48.6296)]),
         "From 100 Mb/s to 1 Gb/s": (3, []),
-        "Broadcast at 1 Gb/s (figure 5.1)": (8, []),
+        "Broadcast requests and answers at 1 Gb/s (figure 5.1)": (4, [("BATM Titan 4", 64, 90)]),
         "Time between received frames, 1 Gb/s (figure 4.11)": (5, []),
         "Throughput, 1 Gb/s (figure 4.12)": (2, []),
         "Time between received frames, 100 Mb/s (figure 4.13)": (3, []),

@@ -10,7 +10,7 @@ from ethermeter.document import Figure, Label, Section
 from ethermeter.metrics import Metric
 from ethermeter.report.plots import annotated
 from ethermeter.results.interval import Floats, student
-from ethermeter.results.query import Results
+from ethermeter.results.query import MissingError, Results
 from ethermeter.studies.families import (
     HOW,
     By,
@@ -117,6 +117,8 @@ def _broadcast(results: Results, by: By) -> Figure:
 def _trips(results: Results, series: str, where: dict[str, str]) -> tuple[Floats, Floats]:
     """Return user octets of answers and round trips in us, shape `(sizes,)` each."""
     texts = results.along(series, ANSWER, where)
+    if len(texts) < 3:
+        raise MissingError(f"fewer than three sizes of {series}")
     values = [
         results.at(series, {**where, ANSWER: of}).value(Metric.ROUND_TRIP, "ping") * US
         for of in texts
