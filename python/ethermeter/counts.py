@@ -66,8 +66,8 @@ class Buckets:
     """Filled buckets `[low_ps, high_ps)` of histograms as columns, in rising order of each entity.
 
     The first bucket of an entity begins at its least time, and the last one ends a picosecond after
-    its largest. `entity` is the index of the station, flow or end (two a flow) in the scenario; 0
-    for a medium.
+    its largest. `entity` is the index of the station, flow, end (two a flow) or responder in the
+    scenario; 0 for a medium.
     """
 
     entity: Integers
@@ -326,7 +326,6 @@ class FlowCounts:
     received_ps: Numbers = field(metadata=_TIME)
     queued: Numbers
     reordered: Numbers
-    duplicates: Numbers
     offered: Numbers
     dropped: Numbers
     messages: Numbers
@@ -339,10 +338,13 @@ class FlowCounts:
     answer_octets: Numbers
     completed: Numbers
     timed_out: Numbers
+    duplicates: Numbers
+    resent: Numbers
     one_way: Delays
     answer_one_way: Delays
     round_trip: Delays
     answer_round_trip: Delays
+    responder_round_trip: Buckets
     between_arrivals: Delays
     batches: FlowBatch = field(metadata=_BATCHES)
     transfer: TransferCounts | None

@@ -32,8 +32,10 @@ from ethermeter.scenario import (
 Floats = npt.NDArray[np.float64]
 
 
-Entity = Literal["medium", "station", "flow"]
-"""Kinds of entities that have metrics: media, stations on them, and flows with receivers."""
+Entity = Literal["medium", "station", "flow", "responder"]
+"""Kinds of entities: media, stations on them, flows with receivers, and responders, which are the
+receivers of flows that several answer. Responders have histograms only.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,12 @@ def senders(scenario: Scenario) -> tuple[Senders, ...]:
 def receiver_flows(scenario: Scenario) -> tuple[Flow, ...]:
     """Return the flows that have receivers, in order of the scenario."""
     return tuple(flow for flow in scenario.flows if flow.to)
+
+
+def responders(scenario: Scenario) -> tuple[tuple[Flow, str], ...]:
+    """Return each flow that several hosts answer with each of these, in order of the scenario."""
+    several = (flow for flow in receiver_flows(scenario) if flow.response and len(flow.to) > 1)
+    return tuple((flow, host) for flow in several for host in flow.to)
 
 
 def stations_on(medium: Medium) -> int:
@@ -188,6 +196,8 @@ def number_of(entity: Entity, scenario: Scenario) -> int:
             return stations_in(scenario)
         case "flow":
             return flows_in(scenario)
+        case "responder":
+            return len(responders(scenario))
 
 
 def entities_in(scenario: Scenario) -> int:
@@ -221,3 +231,5 @@ def names_of(entity: Entity, scenario: Scenario) -> list[str]:
             ]
         case "flow":
             return [flow.name for flow in receiver_flows(scenario)]
+        case "responder":
+            return [f"{flow.name} {host}" for flow, host in responders(scenario)]

@@ -77,6 +77,12 @@ def clocks_of(scenario: Scenario) -> int:
     return 2 if scenario.clocks == "compared" else 1
 
 
+def rebroadcasts(scenario: Scenario) -> bool:
+    """Whether some host of a scenario sends broadcasts that it receives again."""
+    hosts = (node.kind.host for node in scenario.nodes)
+    return any(host is not None and host.rebroadcast is not None for host in hosts)
+
+
 def nodes_in(scenario: Scenario) -> tuple[Node, ...]:
     """Return the nodes of a scenario, then a hub for each of its media."""
     hubs = [Node(name=medium.name, kind=Kind(hub=Hub())) for medium in scenario.media]

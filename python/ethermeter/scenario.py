@@ -40,6 +40,58 @@ class Burst(Table, frozen=True, kw_only=True):
     """Time for each burst, the last incomplete one included."""
 
 
+class ConstantTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
+    """Always the same."""
+
+    ps: Annotated[int, FileKey(name="constant", unit="time", least=0, most=1000000000000000)]
+    """The time itself."""
+
+
+class UniformTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
+    """Uniform over whole picoseconds from `low_ps` to `high_ps`, both included."""
+
+    low_ps: int
+    """Shortest."""
+    high_ps: int
+    """Longest."""
+
+
+class ExponentialTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
+    """`offset_ps` plus an exponential time with mean `mean_ps`."""
+
+    offset_ps: Annotated[
+        int, FileKey(name="offset", unit="time", least=0, most=1000000000000000)
+    ] = 0
+    """Constant part of the time."""
+    mean_ps: Annotated[float, FileKey(name="mean", unit="time", least=1, most=1000000000000000)]
+    """Mean of the exponential part."""
+
+
+class MeasuredTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="measured"):
+    """One of `values_ps`, each as often as its weight says."""
+
+    values_ps: Annotated[
+        tuple[int, ...],
+        FileKey(name="values", unit="time", least=0, most=1000000000000000, items=(1, 10000)),
+    ]
+    """Measured times."""
+    weights: Annotated[tuple[float, ...], FileKey(unit="weight", items=(1, 10000))]
+    """Frequency of each value, relative to the others; as many as `values`."""
+
+
+Times = ConstantTimes | UniformTimes | ExponentialTimes | MeasuredTimes
+"""A distribution of times, in picoseconds."""
+
+
+class Random(Table, frozen=True, kw_only=True):
+    """A random service time."""
+
+    one_in: Annotated[int, FileKey(least=1, most=1000000000)] = 1
+    """Of so many frames one has the time, by chance; 1 is each frame."""
+    time: Times
+    """Its distribution."""
+
+
 class Coalesce(Table, frozen=True, kw_only=True):
     """Interrupt coalescing: when waiting frames go on."""
 
@@ -78,6 +130,14 @@ class Stage(Table, frozen=True, kw_only=True):
     delay_ps: Annotated[int, FileKey(name="delay", unit="time", least=0, most=1000000000000)] = 0
     """Time from the end of the service to the next stage, at most 1 s; the stage is free meanwhile.
     """
+    recovery_ps: Annotated[
+        int, FileKey(name="recovery", unit="time", least=0, most=1000000000000)
+    ] = 0
+    """Time after a service in which the stage takes no other frame, without delaying the one that
+    it served; at most 1 s.
+    """
+    random: Random | None = None
+    """Random or occasional service time beside the others; none if absent."""
     queue_frames: Annotated[
         int | None, FileKey(name="queue", unit="room", least=1, most=10000000)
     ] = None
@@ -168,6 +228,15 @@ class Class(Table, frozen=True, kw_only=True):
     """Room of the queue in octets; that of the node if absent."""
 
 
+class Rebroadcast(Table, frozen=True, kw_only=True):
+    """How a host sends broadcast frames again."""
+
+    hops: int | None = None
+    """Hop count after which a frame is not sent again; no end if absent. Each host that sends a
+    frame again adds one.
+    """
+
+
 class Host(Table, frozen=True, kw_only=True):
     """A host: the stages between application and link."""
 
@@ -194,6 +263,11 @@ class Host(Table, frozen=True, kw_only=True):
     classes: tuple[Class, ...] = ()
     """Traffic classes of each output port, as in `network.classes`; those of its model or of the
     network if absent.
+    """
+    rebroadcast: Rebroadcast | None = None
+    """Defect of a host: it sends each broadcast frame that it receives again, as a broadcast, for
+    simulations only; none if absent. At most `ring` of these frames wait in the host, more are
+    lost.
     """
 
 
@@ -257,6 +331,12 @@ class Switch(Table, frozen=True, kw_only=True):
     fabric: Fabric = "ideal"
     """Switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins modules of
     ports.
+    """
+    flood: Stage | None = None
+    """Path of frames to groups and to addresses that are not known: copies, one for each output
+    port, pass this stage one after another instead of the fabric. Such frames hold no memory of
+    the input port, so no PAUSE frame is sent because of them. If absent, they pass the fabric
+    once for each output port.
     """
     queue_frames: Annotated[
         int | None, FileKey(name="queue", unit="room", least=1, most=10000000)
@@ -712,6 +792,8 @@ class Stations(Table, frozen=True, kw_only=True):
     """
     after_late_collision: AfterLateCollision = "backoff"
     """What follows a late collision: "backoff" and another attempt, or "discard" of the frame."""
+    jam_bits: Annotated[int | None, FileKey(name="jam", unit="bits", least=1, most=16777216)] = None
+    """Jam of these stations; that of the segment if absent. Not on 10BASE-T1S."""
     plca: PlcaNodes | None = None
     """PLCA settings that differ from those of the segment; 10BASE-T1S only."""
     down: tuple[Interval, ...] = ()
@@ -769,6 +851,16 @@ class SamplesLengths(Table, frozen=True, kw_only=True, tag_field="kind", tag="sa
     """Length at which the frame is ready to be sent, overhead included."""
     max_bits: Annotated[int, FileKey(name="most", unit="bits", least=1, most=1000000000)]
     """Largest length, overhead included; beyond it each new sample replaces the oldest."""
+    buffers: Annotated[int | None, FileKey(name="buffers", least=2, most=1000)] = None
+    """Packets of one length, `least` and `most`, in so many buffers: one fills while others wait.
+    Samples that find all of them full are lost. Without it, one packet that grows.
+    """
+    discard_after_ps: Annotated[
+        int | None, FileKey(name="discard_after", unit="time", least=1, most=1000000000000000)
+    ] = None
+    """A packet whose oldest sample is older than this is discarded, instead of being sent, when its
+    station could begin to send it.
+    """
 
 
 Lengths = FixedLengths | MixLengths | SamplesLengths
@@ -925,49 +1017,6 @@ Arrivals = (
 """Arrivals of frames at a station."""
 
 
-class ConstantTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
-    """Always the same."""
-
-    ps: Annotated[int, FileKey(name="constant", unit="time", least=0, most=1000000000000000)]
-    """The time itself."""
-
-
-class UniformTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
-    """Uniform over whole picoseconds from `low_ps` to `high_ps`, both included."""
-
-    low_ps: int
-    """Shortest."""
-    high_ps: int
-    """Longest."""
-
-
-class ExponentialTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
-    """`offset_ps` plus an exponential time with mean `mean_ps`."""
-
-    offset_ps: Annotated[
-        int, FileKey(name="offset", unit="time", least=0, most=1000000000000000)
-    ] = 0
-    """Constant part of the time."""
-    mean_ps: Annotated[float, FileKey(name="mean", unit="time", least=1, most=1000000000000000)]
-    """Mean of the exponential part."""
-
-
-class MeasuredTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="measured"):
-    """One of `values_ps`, each as often as its weight says."""
-
-    values_ps: Annotated[
-        tuple[int, ...],
-        FileKey(name="values", unit="time", least=0, most=1000000000000000, items=(1, 10000)),
-    ]
-    """Measured times."""
-    weights: Annotated[tuple[float, ...], FileKey(unit="weight", items=(1, 10000))]
-    """Frequency of each value, relative to the others; as many as `values`."""
-
-
-Times = ConstantTimes | UniformTimes | ExponentialTimes | MeasuredTimes
-"""A distribution of times, in picoseconds."""
-
-
 class Generator(Table, frozen=True, kw_only=True):
     """A process that fills buffers for the transmitter and waits when all are full."""
 
@@ -975,6 +1024,28 @@ class Generator(Table, frozen=True, kw_only=True):
     """Buffers in the ring between the process and the transmitter."""
     time: Times
     """Time to fill one buffer."""
+
+
+class Retransmit(Table, frozen=True, kw_only=True):
+    """Retransmission of requests whose responses are not there, by a protocol above Ethernet."""
+
+    after_ps: Annotated[int, FileKey(name="after", unit="time", least=1, most=1000000000000000)]
+    """Time from the first transmission to the second."""
+    factor: Annotated[int, FileKey(least=1, most=16)] = 1
+    """Factor by which that time grows with each further transmission; 1 is a fixed time."""
+    longest_ps: Annotated[
+        int | None, FileKey(name="longest", unit="time", least=1, most=1000000000000000)
+    ] = None
+    """Longest time between two transmissions; at least `after`. No limit if absent."""
+    tries: Annotated[int | None, FileKey(least=1, most=1000000)] = None
+    """Largest number of transmissions of a request, the first included; it is given up at the end
+    of the time after the last. No limit if absent.
+    """
+    keep: bool = False
+    """Whether the next request begins with the time that the last one came to, until one is
+    answered after a single transmission (Karn and Partridge 1987, section 3); else each request
+    begins with `after`.
+    """
 
 
 class Response(Table, frozen=True, kw_only=True):
@@ -990,6 +1061,12 @@ class Response(Table, frozen=True, kw_only=True):
     """Time after which the sender continues without the missing responses. If absent, a simulation
     has no timeout and a measurement one of 1 s.
     """
+    address: Annotated[Address, FileKey(name="cast")] = "unicast"
+    """Addressing of responses. "unicast" is to the sender of the request, "broadcast" to all hosts,
+    "multicast" to the sender and all receivers.
+    """
+    retransmit: Retransmit | None = None
+    """When the sender sends a request again, for simulations only; never if absent."""
 
 
 Direction = Literal["read", "write"]

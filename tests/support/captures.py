@@ -170,9 +170,10 @@ def pcapng(order: str, *blocks: tuple[int, bytes]) -> bytes:
     return b"".join(block(*each) for each in (head, *blocks))
 
 
-def interface(order: str) -> tuple[int, bytes]:
-    """Return the block of an interface of Ethernet, with microseconds."""
-    return 1, struct.pack(order + "HHI", 1, 0, 0)
+def interface(order: str, *, speed_bps: int | None = None) -> tuple[int, bytes]:
+    """Return the block of an interface of Ethernet, with microseconds, and the rate of its link."""
+    speed = b"" if speed_bps is None else struct.pack(order + "HHQHH", 8, 8, speed_bps, 0, 0)
+    return 1, struct.pack(order + "HHI", 1, 0, 0) + speed
 
 
 def packet(order: str, at_us: int, data: bytes, options: bytes = b"") -> tuple[int, bytes]:

@@ -558,3 +558,35 @@ def test_csv_has_a_row_for_each_connection(ask, tmp_path):
         "receiver-window",
     )
     assert float(row["duration_s"]) == pytest.approx(0.2206, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("speed_bps", "said"),
+    [
+        (
+            100_000,
+            "load of a link of 100 kb/s: 1.07% over all 75 s, at most 16% over 1 s, "
+            "1.2% over 1 min",
+        ),
+        (None, "load: 1.07 kb/s over all 75 s, at most 16 kb/s over 1 s, 1.2 kb/s over 1 min"),
+    ],
+)
+@pytest.mark.usefixtures("wide")
+def test_the_busiest_second_and_minute_are_told(ask, tmp_path, speed_bps, said):
+    # Frames of 1000 octets: two in second 10, eight alone, one of them after a minute: 80 000 bit
+    # in 75 s, 16 000 in the second, 72 000 in the first minute.
+    times_s = (0, 10, 10.5, 20, 25, 30, 35, 40, 50, 75)
+    frame = bytes.fromhex("020000000001 020000000002 88b5") + bytes(986)
+    blocks = [captures.packet("<", round(at * 1e6), frame) for at in times_s]
+    (tmp_path / "x.pcapng").write_bytes(
+        captures.pcapng("<", captures.interface("<", speed_bps=speed_bps), *blocks)
+    )
+    code, out, _ = ask("x.pcapng")
+    assert code == 0
+    assert said in out
+
+
+@pytest.mark.usefixtures("wide")
+def test_a_capture_shorter_than_a_second_has_no_peaks(ask, tmp_path):
+    (tmp_path / "x.pcap").write_bytes(captures.rounds(20, window=115))
+    assert "load" not in ask("x.pcap")[1].split("1: 86%")[0].replace("payload", "")

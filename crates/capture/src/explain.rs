@@ -14,6 +14,7 @@ use crate::fragments::Reassembly;
 use crate::index::Seeds;
 use crate::input::CaptureInput;
 use crate::largest::Largest;
+use crate::load::BusiestSlice;
 use crate::packet::{Encapsulation, EndAddress, TcpHeader, UnreadPacket};
 use crate::path::{AddressPath, AddressPaths};
 use crate::recent::RecentTable;
@@ -95,6 +96,10 @@ pub struct Explanation {
     pub file_octets: u64,
     /// Octets of the packets as they were on the wire.
     pub wire_octets: u64,
+    /// Octets of the busiest second and of the busiest minute, from the first packet on.
+    pub busiest_octets: [Option<u64>; 2],
+    /// Rate of the link, if the file has it.
+    pub link_bps: Option<u64>,
     /// When the first and the last packet were captured; nothing if none has a time.
     pub times_ns: Option<(i64, i64)>,
     /// Packets without a time.
@@ -141,11 +146,22 @@ struct OpenEntry<T> {
     listed: Listed<T>,
 }
 
+/// The busiest second and the busiest minute.
+#[derive(Debug)]
+struct Busiest([BusiestSlice; 2]);
+
+impl Default for Busiest {
+    fn default() -> Self {
+        Self([1, 60].map(BusiestSlice::of_seconds))
+    }
+}
+
 /// Takes in packets.
 #[derive(Debug, Default)]
 pub struct Explainer {
     packets: u64,
     wire_octets: u64,
+    busiest: Busiest,
     times_ns: Option<(i64, i64)>,
     timeless: u64,
     backward: u64,
@@ -279,6 +295,9 @@ impl Explainer {
         self.wire_octets += u64::from(summary.original);
         self.cut += u64::from(summary.is_cut);
         let now_ns = self.clock(summary.time_ns);
+        for busiest in &mut self.busiest.0 {
+            busiest.take(now_ns, summary.original);
+        }
         if summary.fingerprint.is_some_and(|fingerprint| self.copies.is_copy(&fingerprint, now_ns))
         {
             self.kinds.copied += 1;
@@ -479,6 +498,8 @@ impl Explainer {
             packets: self.packets,
             file_octets,
             wire_octets: self.wire_octets,
+            busiest_octets: self.busiest.0.map(|busiest| busiest.most()),
+            link_bps: None,
             times_ns: self.times_ns,
             timeless: self.timeless,
             backward: self.backward,
@@ -560,6 +581,7 @@ pub fn explain<R: Read>(
     };
     Ok(Explanation {
         dropped: capture.dropped(),
+        link_bps: capture.link_bps(),
         ..explainer.explanation(capture.octets(), ended_by)
     })
 }

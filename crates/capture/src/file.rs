@@ -200,6 +200,7 @@ impl<R: Read> CaptureReader<R> {
             snap,
             resolution: Resolution::Decimal(exponent),
             offset_s: 0,
+            speed_bps: None,
             dropped: CaptureDrops::default(),
         };
         new.kind = FileFormat::Classic { interface, lengths };
@@ -223,6 +224,13 @@ impl<R: Read> CaptureReader<R> {
     #[must_use]
     pub fn dropped(&self) -> CaptureDrops {
         self.interfaces.iter().fold(self.dropped, |sum, interface| sum.and(interface.dropped))
+    }
+
+    /// The rate of the link, if the file has it and all of its interfaces agree.
+    #[must_use]
+    pub fn link_bps(&self) -> Option<u64> {
+        let first = self.interfaces.first()?.speed_bps;
+        first.filter(|_| self.interfaces.iter().all(|interface| interface.speed_bps == first))
     }
 
     /// The next packet; nothing at the end of the file.
@@ -396,11 +404,13 @@ impl<R: Read> CaptureReader<R> {
             snap: self.u32_at(4),
             resolution: Resolution::Decimal(6),
             offset_s: 0,
+            speed_bps: None,
             dropped: CaptureDrops::default(),
         };
         let mut at = 8;
         while let Some((code, length, value)) = self.option(begin, &mut at, body)? {
             match (code, length) {
+                (8, 8) => interface.speed_bps = Some(self.u64_at(value)).filter(|bps| *bps > 0),
                 (9, 1) => interface.resolution = self.resolution(begin, self.buffer[value])?,
                 (14, 8) => interface.offset_s = self.u64_at(value).cast_signed(),
                 _ => {}

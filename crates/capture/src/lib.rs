@@ -35,6 +35,7 @@ pub mod input;
 pub mod json;
 mod largest;
 pub mod limits;
+pub mod load;
 pub mod packet;
 pub mod path;
 pub mod recent;

@@ -39,6 +39,7 @@ const SPEC: VoiceSpec = VoiceSpec {
     overhead_bits: 30 * 8,
     min_bits: 110 * 8,
     max_bits: 430 * 8,
+    fixed: None,
 };
 
 struct Hand(Cell<u64>);
@@ -304,6 +305,7 @@ proptest! {
             overhead_bits: 48 * 8,
             min_bits: (48 + least * sample_octets) * 8,
             max_bits: (48 + (least + more) * sample_octets) * 8,
+            fixed: None,
         };
         let spec = VoiceSpec { min_bits: spec.min_bits.max(64 * 8), max_bits: spec.max_bits.max(72 * 8), ..spec };
         let plan = plan(&spec, seed, 1100 * MS_NS, from_ms * MS_NS..to_ms * MS_NS);

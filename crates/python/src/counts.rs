@@ -161,7 +161,7 @@ fn flows<'py>(to: &CountsModule<'py>, all: &[FlowCounts], window_ps: u64) -> PyS
     let clocks: Option<Vec<_>> = some(all, |flow| flow.clocks.as_ref(), ClockDelays::default);
     integers_of!(to, "FlowCounts", all.iter(), all.len(),
         [offered, dropped, messages, frames, octets, data_octets, arrived, overdue, answers,
-         answer_octets, completed, timed_out],
+         answer_octets, completed, timed_out, duplicates, resent],
         balance: balance(to, all.iter().map(|flow| &flow.balance))?,
         offered_ps: column(to, all.iter().map(|_| integer(window_ps))),
         received_ps: column(to, all.iter().map(|_| integer(window_ps))),
@@ -169,11 +169,12 @@ fn flows<'py>(to: &CountsModule<'py>, all: &[FlowCounts], window_ps: u64) -> PyS
         // order of frames.
         queued: column(to, all.iter().map(|_| 0_i64)),
         reordered: column(to, all.iter().map(|_| 0_i64)),
-        duplicates: column(to, all.iter().map(|_| 0_i64)),
         one_way: delays(to, all.iter().map(|flow| &flow.one_way), all.len())?,
         answer_one_way: delays(to, all.iter().map(|flow| &flow.answer_one_way), all.len())?,
         round_trip: delays(to, all.iter().map(|flow| &flow.round_trip), all.len())?,
         answer_round_trip: delays(to, all.iter().map(|flow| &flow.answer_round_trip), all.len())?,
+        responder_round_trip: histograms(to,
+            all.iter().flat_map(|flow| &flow.responder_round_trip))?,
         between_arrivals: delays(to, all.iter().map(|flow| &flow.between_arrivals), all.len())?,
         batches: flow_batches(to, all)?,
         transfer: some(all, |flow| flow.transfer.as_ref(), TransferCounts::default)

@@ -345,6 +345,27 @@ impl Hosts for EmulatedCards<'_> {
         self.segment.packet_time(card.transmitter.length())
     }
 
+    fn withdraw(&mut self, station: StationId, now: Instant) -> Option<Instant> {
+        let card = &mut self.cards[station];
+        if !card.supply.discard_late(now) {
+            return None;
+        }
+        // The host's frame is room for whatever packet comes.
+        card.supply.free(now);
+        let Some(take_up) = card.supply.take(now) else {
+            let head = card.sending();
+            card.head = None;
+            card.transmitter.release();
+            card.octets -= head.octets;
+            self.leave(station, head.frame);
+            return Some(Instant::NEVER);
+        };
+        let ready = take_up.ready;
+        let least = Bits(take_up.least_bits.expect("only voice is discarded"));
+        card.transmitter.take_up(ready, take_up.arrived, least);
+        Some(ready)
+    }
+
     fn deliver(
         &mut self,
         station: StationId,

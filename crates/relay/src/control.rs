@@ -1,5 +1,5 @@
-//! Requests to a relay at work: a socket of the file system on which one program at a time writes a
-//! request a line, as JSON, and reads an answer a line. With the request of a capture it passes the
+//! Requests to a relay at work: a socket of the file system on which each program writes a request a
+//! line, as JSON, and reads an answer a line. With the request of a capture it passes the
 //! descriptor of the file; its connection belongs to that capture from then on.
 
 use crate::capture;
@@ -40,12 +40,17 @@ pub enum ControlRequest {
 /// The longest request.
 const LONGEST_OCTETS: usize = 64 << 20;
 
+/// Programs that are connected at once, at most; further ones wait to be accepted.
+const MOST_CLIENTS: usize = 16;
+
 /// Where requests come from.
 pub(crate) struct ControlSocket {
     path: PathBuf,
     listener: UnixListener,
-    client: Option<ControlClient>,
-    /// One descriptor to wait for both.
+    clients: Vec<ControlClient>,
+    /// Position of the client that wrote the last request.
+    asking: usize,
+    /// One descriptor to wait for all.
     epoll: Epoll,
 }
 
@@ -71,41 +76,56 @@ impl ControlSocket {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| system(e.into()))?;
         let added = epoll.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, 0));
         added.map_err(|error| system(error.into()))?;
-        Ok(Self { path: path.to_owned(), listener, client: None, epoll })
+        Ok(Self { path: path.to_owned(), listener, clients: Vec::new(), asking: 0, epoll })
     }
 
-    /// The next request, or what is wrong with it; a new program takes the place of the one before.
+    /// The next request of any program, or what is wrong with it.
     pub fn next(&mut self) -> Option<Result<ControlRequest, String>> {
-        if let Ok((stream, _)) = self.listener.accept() {
+        self.accept();
+        // Only the client whose request is returned is read to its end: what the others have written
+        // keeps the descriptor ready.
+        let mut number = 0;
+        while number < self.clients.len() {
+            let client = &mut self.clients[number];
+            client.flush();
+            if !client.is_there() {
+                self.clients.remove(number);
+                continue;
+            }
+            if let Some(end) = client.input.iter().position(|&octet| octet == b'\n') {
+                let line: Vec<u8> = client.input.drain(..=end).collect();
+                self.asking = number;
+                return Some(serde_json::from_slice(&line).map_err(|error| error.to_string()));
+            }
+            number += 1;
+        }
+        None
+    }
+
+    fn accept(&mut self) {
+        while self.clients.len() < MOST_CLIENTS {
+            let Ok((stream, _)) = self.listener.accept() else { return };
             let is_fine = stream.set_nonblocking(true).is_ok();
             let event = EpollEvent::new(EpollFlags::EPOLLIN, 1);
             if is_fine && self.epoll.add(&stream, event).is_ok() {
-                self.client = Some(ControlClient::new(stream));
+                self.clients.push(ControlClient::new(stream));
             }
         }
-        let client = self.client.as_mut()?;
-        client.flush();
-        if !client.is_there() {
-            self.client = None;
-            return None;
-        }
-        let end = client.input.iter().position(|&octet| octet == b'\n')?;
-        let line: Vec<u8> = client.input.drain(..=end).collect();
-        Some(serde_json::from_slice(&line).map_err(|error| error.to_string()))
     }
 
     /// The file that was passed with the last request, and the connection, which is no more one of
     /// requests.
     pub fn take_client(&mut self) -> Option<(File, UnixStream)> {
-        let file = self.client.as_mut()?.file.take()?;
-        let ControlClient { stream, .. } = self.client.take()?;
+        let file = self.clients.get_mut(self.asking)?.file.take()?;
+        let ControlClient { stream, .. } = self.clients.remove(self.asking);
+        self.asking = usize::MAX; // no client waits for an answer
         let _ = self.epoll.delete(&stream); // it was added
         Some((file, stream))
     }
 
     /// Answer the last request.
     pub fn answer(&mut self, answer: &Value) {
-        let Some(client) = &mut self.client else { return };
+        let Some(client) = self.clients.get_mut(self.asking) else { return };
         client.output.extend_from_slice(answer.to_string().as_bytes());
         client.output.push(b'\n');
         client.flush();
@@ -261,6 +281,33 @@ mod tests {
         let mut answer = [0; 2];
         client.read_exact(&mut answer).expect("an answer");
         assert_eq!(&answer, b"1\n");
+    }
+
+    #[test]
+    fn programs_that_connect_at_the_same_time_are_all_answered() {
+        let scratch = Scratch::new("several");
+        let path = scratch.0.join("control");
+        let mut control = ControlSocket::open(&path).expect("nothing is there");
+        let mut clients: Vec<UnixStream> = (0..2 * MOST_CLIENTS)
+            .map(|_| UnixStream::connect(&path).expect("it listens"))
+            .collect();
+        for client in &mut clients {
+            client.write_all(b"{\"count\": {}}\n").expect("it is connected");
+        }
+        for number in 0..MOST_CLIENTS {
+            assert_eq!(control.next(), Some(Ok(ControlRequest::Count {})));
+            control.answer(&json!(number));
+        }
+        assert_eq!(control.next(), None, "the others wait until one of these has gone");
+        let waiting = clients.split_off(MOST_CLIENTS);
+        for (number, mut client) in clients.into_iter().enumerate() {
+            let mut answer = String::new();
+            client.shutdown(std::net::Shutdown::Write).expect("it is connected");
+            assert_eq!(control.next().is_some(), number > 0, "client {number}");
+            client.read_to_string(&mut answer).expect("an answer");
+            assert_eq!(answer, format!("{number}\n"));
+        }
+        drop(waiting);
     }
 
     #[test]

@@ -205,8 +205,8 @@ fn sent_octets(attempt: &Attempt, outcome: AttemptOutcome, segment: &CompiledSeg
         AttemptOutcome::Logical => 0,
         AttemptOutcome::Collided { .. } => {
             let on_line = attempt.end - attempt.start;
-            let octets =
-                (on_line - segment.preamble - segment.jam).max(Span::ZERO).periods(segment.bit * 8);
+            let around = segment.preamble + segment.jams[attempt.station];
+            let octets = (on_line - around).max(Span::ZERO).periods(segment.bit * 8);
             usize::try_from(octets).unwrap_or(usize::MAX)
         }
     }

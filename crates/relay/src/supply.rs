@@ -124,6 +124,15 @@ impl CardSupply {
         }
     }
 
+    /// Discard the packet of voice that could begin to leave at `now`, if it is too old. Whether it
+    /// was.
+    pub fn discard_late(&mut self, now: Instant) -> bool {
+        match self {
+            Self::Offered { source, .. } => source.discard_late_voice(now.ps()),
+            Self::Arriving { .. } => false,
+        }
+    }
+
     /// What was offered within the measured window.
     pub fn finish(self) -> Supplied {
         match self {

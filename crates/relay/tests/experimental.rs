@@ -246,6 +246,22 @@ fn hosts_of_the_study_hear_the_samples_that_the_medium_delivered() {
 }
 
 #[test]
+fn cards_with_packet_buffers_discard_what_simulated_stations_discard() {
+    for (hosts, most) in [(8, 64), (30, 64), (30, 512)] {
+        let mut host = voice((most, most), 152, &Value::Null, 38);
+        host.frames["buffers"] = json!(3);
+        // Longer than a packet fills: 31 and 255 samples.
+        host.frames["discard_after_ps"] = json!(most * 90 * US);
+        let (counts, _) = agree(&trial(1982, 10 * US, false, &vec![host; hosts]));
+        let voice = counts.stations.voice.expect("voice");
+        let accounted =
+            sum(&voice.samples_delivered) + sum(&voice.samples_lost) + sum(&voice.samples_buffered);
+        assert_eq!(sum(&voice.samples), accounted);
+        assert_eq!(sum(&voice.samples_lost) > 0, hosts == 30);
+    }
+}
+
+#[test]
 fn a_host_without_a_frame_for_its_packet_is_starved_and_its_samples_gather() {
     let host = voice((64, 1024), 100, &Value::Null, 0);
     let trial = trial(2, 6 * US, true, &[host.clone(), host]);

@@ -36,6 +36,8 @@ fn trial(stations: u32, min_octets: u64, turnaround_ps: u64, is_outside: bool, s
                 overhead_bits: OVERHEAD,
                 min_bits: 8 * min_octets + beside,
                 max_bits: 8 * 1024 + beside,
+                buffers: None,
+                discard_after_ps: None,
             },
         )
         .with(|stations, _| {

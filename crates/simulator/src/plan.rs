@@ -17,6 +17,7 @@ use crate::segment::compiled::CompiledSegment;
 use crate::segment::station::Station;
 use crate::segment::{fast, reference};
 use crate::watch::Watch;
+use ethermeter_trial::flows::Flow;
 use ethermeter_trial::medium::Mac;
 use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::{Counts, Fault, Trial};
@@ -108,8 +109,16 @@ impl<'t> Plan<'t> {
     /// # Errors
     /// As [`Self::run`].
     pub fn try_run(&self, watch: &Watch, tracing: bool) -> Result<Option<Run>, Error> {
+        // Their packets may be withdrawn when they could start.
+        let mut voices = self.trial.scenario.flows.iter().filter_map(Flow::voice);
+        if voices.any(|voice| voice.fixed.is_some()) {
+            return Ok(None);
+        }
         let found = match &self.compiled {
-            Compiled::Segment(Mac::CsmaCd(_), segment) if !segment.has_custom() => {
+            // The fast programs have one jam for all.
+            Compiled::Segment(Mac::CsmaCd(_), segment)
+                if !segment.has_custom() && segment.has_one_jam() =>
+            {
                 fast::run(segment, watch, tracing)?
             }
             Compiled::Bus(bus) if bus.is_contention() => contention::run(bus, watch, tracing)?,

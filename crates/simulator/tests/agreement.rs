@@ -146,7 +146,7 @@ fn voice() -> impl Strategy<Value = (Lengths, Arrivals)> {
             let max_bits = min_bits + more * sample_bits + more % 3;
             let sample_ps = sample_bits * BIT * (1 + slower) + 2 + slower;
             (
-                Lengths::Samples { overhead_bits, min_bits, max_bits },
+                Lengths::Samples { overhead_bits, min_bits, max_bits, buffers: None, discard_after_ps: None },
                 Arrivals::Coder { sample_bits, sample_ps, spurts },
             )
         })

@@ -1,10 +1,11 @@
 //! Networks against hand calculations.
 
 use crate::common::network::{
-    count, fixed, host, link, phases, ping_pong, regular, run, saturated, stream, switch, trial,
-    TRACE,
+    count, fixed, host, link, pausing, phases, ping_pong, regular, run, saturated, stream, switch,
+    trial, TRACE,
 };
 use crate::common::{MS, S, US};
+use ethermeter_trial::Counts;
 use serde_json::{json, Value};
 
 /// A host of Hughes-Jones and Saka 2000: software, PCI at the measured rate (14 octets of header,
@@ -383,6 +384,48 @@ fn a_group_is_for_its_members_and_broadcast_costs_everybody() {
                 && flow.balance.copied == 2 * (flow.balance.lost[3].max(flow.completed + 1))
         );
     }
+}
+
+/// Four hosts at a switch, of which a sends to a group of the others.
+fn flooding(switch_of: &Value, arrivals: &Value) -> Counts {
+    let names = ["a", "b", "c", "d"];
+    let mut nodes: Vec<Value> = names.map(|name| host(name, &json!({}))).to_vec();
+    nodes.push(switch("s", switch_of));
+    let links: Vec<Value> = names.iter().map(|name| link(name, "s", 8000, 0)).collect();
+    let flow = json!({"name": "group", "from": "a", "to": ["b", "c", "d"],
+        "address": "multicast", "frames": fixed(64), "arrivals": arrivals});
+    run(&trial(1, &nodes, &links, &[flow], &phases(10 * MS)))
+}
+
+#[test]
+fn copies_on_a_path_for_floods_follow_one_another() {
+    let flood = json!({"name": "flood", "fixed_ps": 10 * US, "ps_per_octet": 1000});
+    let flow = &flooding(&json!({"flood": flood}), &regular(100 * US)).flows[0];
+    // Two wires, and one, two and three times 10 us and 64 ns.
+    let wires = 2 * 72 * 8000;
+    let copy = 10 * US + 64_000;
+    let each = [1, 2, 3].map(|copies| wires + copies * copy);
+    let sum: u64 = each.iter().sum();
+    assert_eq!(flow.one_way.max_ps, each[2]);
+    assert_eq!(flow.one_way.sum_ps, u128::from(flow.messages / 3 * sum));
+}
+
+#[test]
+fn a_path_for_floods_is_outside_flow_control_and_loses_what_its_queue_has_no_room_for() {
+    let slow = |name: &str| json!({"name": name, "fixed_ps": 100 * US});
+    let buffer = pausing(20_000, 2_000, 1_000);
+    let mut flood = slow("flood");
+    flood["queue_frames"] = json!(6);
+    let own = flooding(&json!({"flood": flood, "buffer": buffer}), &saturated());
+    let pauses = |counts: &Counts| counts.ports[1].pauses_sent;
+    assert_eq!(pauses(&own), 0);
+    assert!(own.flows[0].balance.lost[0] > 1000, "{:?}", own.flows[0].balance);
+    // 10 ms, a copy in 100 us.
+    assert!((97..=100).contains(&own.flows[0].messages), "{:?}", own.flows[0]);
+    let fabric = json!({"shared": slow("backplane")});
+    let shared = flooding(&json!({"fabric": fabric, "buffer": buffer}), &saturated());
+    assert!(pauses(&shared) > 0);
+    assert_eq!(shared.flows[0].balance.lost, [0; 6]);
 }
 
 #[test]

@@ -22,6 +22,13 @@ impl Shape {
         if self.one_in(4) {
             stage["burst"] = json!({"octets": 100 + self.below(300), "ps": self.below(500_000)});
         }
+        if self.one_in(4) {
+            stage["recovery_ps"] = json!(self.below(2 * US));
+        }
+        if self.one_in(4) {
+            let time = json!({"kind": "uniform", "low_ps": 0, "high_ps": self.below(4 * US)});
+            stage["random"] = json!({"one_in": 1 + self.below(5), "time": time});
+        }
         stage
     }
 
@@ -68,7 +75,17 @@ impl Shape {
         if self.one_in(3) {
             switch["ingress"] = self.stage("ingress");
         }
+        if self.one_in(3) {
+            switch["flood"] = self.stage("flood");
+            if self.one_in(2) {
+                switch["flood"]["queue_frames"] = json!(1 + self.below(6));
+            }
+        }
         switch
+    }
+
+    fn cast(&mut self) -> Value {
+        self.pick(&["unicast", "multicast", "broadcast"]).into()
     }
 
     fn arrivals(&mut self) -> Value {
@@ -137,7 +154,7 @@ impl Shape {
         }
         if self.one_in(3) {
             let think = json!({"kind": "uniform", "low_ps": 0, "high_ps": 20 * US});
-            flow["response"] = json!({"frames": fixed(64 + self.below(1455)), "think": think, "timeout_ps": 200 * US + self.below(MS)});
+            flow["response"] = json!({"frames": fixed(64 + self.below(1455)), "think": think, "timeout_ps": 200 * US + self.below(MS), "address": self.cast()});
         }
         flow
     }
@@ -419,6 +436,9 @@ proptest! {
             match &mut node.kind {
                 Kind::Switch(switch) => {
                     (switch.queue_frames, switch.queue_octets, switch.buffer) = (None, None, Some(buffer));
+                    if let Some(flood) = &mut switch.flood {
+                        flood.queue_frames = None;
+                    }
                 }
                 Kind::Host(host) => {
                     for stage in &mut host.receive {

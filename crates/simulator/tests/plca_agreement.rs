@@ -149,7 +149,7 @@ fn regular(nodes: u32, dice: &mut Dice) -> Bus {
         }
         if dice.one_in(20) {
             let spurts = Spurts { talk_mean_ps: 5e9, silence_mean_ps: 8e9 };
-            flow.frames = Lengths::Samples { overhead_bits: 464, min_bits: 512, max_bits: 12_144 };
+            flow.frames = Lengths::Samples { overhead_bits: 464, min_bits: 512, max_bits: 12_144, buffers: None, discard_after_ps: None };
             flow.arrivals = Arrivals::Coder {
                 sample_bits: 8,
                 sample_ps: 125 * US,

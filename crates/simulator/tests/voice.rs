@@ -25,7 +25,7 @@ fn coder(units: u64) -> Arrivals {
 }
 
 fn samples(overhead_bits: u64, min_octets: u64, max_octets: u64) -> Lengths {
-    Lengths::Samples { overhead_bits, min_bits: 8 * min_octets, max_bits: 8 * max_octets }
+    Lengths::Samples { overhead_bits, min_bits: 8 * min_octets, max_bits: 8 * max_octets, buffers: None, discard_after_ps: None }
 }
 
 /// `stations` voice stations on 550 m of the experimental Ethernet, for 12 s.
@@ -181,7 +181,7 @@ fn a_frame_grows_while_it_waits_and_nothing_else_does() {
     // A jabbering data station holds the medium for 20 ms at a time; 10 Mb/s, 64 kb/s coders.
     let mut trial = saturated(1, 200_000, US, 5 * MS);
     let frames =
-        Lengths::Samples { overhead_bits: 144, min_bits: 144 + 20 * 16, max_bits: 144 + 2000 * 16 };
+        Lengths::Samples { overhead_bits: 144, min_bits: 144 + 20 * 16, max_bits: 144 + 2000 * 16, buffers: None, discard_after_ps: None };
     let arrivals = Arrivals::Coder { sample_bits: 16, sample_ps: 250 * US, spurts: None };
     let talks = groups(&trial)[0].sending(arrivals, frames).with(|stations, flow| {
         (stations.points, flow.service) = (vec![0; 3], Times::Constant { ps: 0 });
@@ -207,11 +207,59 @@ fn a_frame_grows_while_it_waits_and_nothing_else_does() {
     );
 }
 
+/// Packets of one length in buffers.
+fn fixed(octets: u64, buffers: u32, discard_after_ps: Option<u64>) -> Lengths {
+    let bits = 8 * octets;
+    Lengths::Samples {
+        overhead_bits: 0,
+        min_bits: bits,
+        max_bits: bits,
+        buffers: Some(buffers),
+        discard_after_ps,
+    }
+}
+
+#[test]
+fn alone_a_coder_with_two_buffers_loses_nothing_and_its_delay_is_packet_time_and_transmission() {
+    for (units, octets) in [(4, 64), (4, 512), (6, 32)] {
+        let (outcome, voice) = run(&voice(1, coder(units), fixed(octets, 2, None)));
+        // From the first of the packet's samples to the last, then a bit of preamble and the packet.
+        let gathering_ps = (octets / 2 - 1) * units * UNIT;
+        let delay_ps = gathering_ps + (1 + 8 * octets) * BIT_3;
+        let frames = u128::from(voice.voice_frames[0]);
+        assert_eq!(voice.voice_delay_ps[0], frames * u128::from(delay_ps));
+        assert_eq!(outcome.stations.bits[0], outcome.stations.frames[0] * 8 * octets);
+        assert_eq!((outcome.stations.collisions[0], voice.samples_lost[0]), (0, 0));
+        assert!(voice.samples_buffered[0] < octets);
+        let load = ((1 + 8 * octets) * BIT_3 + BIT_3) as f64 / (octets / 2 * units * UNIT) as f64;
+        assert!((outcome.stations.offered_load[0] / load - 1.0).abs() < 0.01);
+    }
+}
+
+#[test]
+fn a_packet_that_waited_longer_than_the_deadline_is_not_sent() {
+    let deadline_ps = 15 * MS;
+    let sent_ps = (1 + 512) * BIT_3;
+    for deadline in [None, Some(deadline_ps)] {
+        let (_, voice) = run(&voice(34, coder(4), fixed(64, 8, deadline)));
+        let sum = |counts: &[u64]| counts.iter().sum::<u64>();
+        let lost = sum(&voice.samples_lost);
+        assert_eq!(
+            sum(&voice.samples),
+            sum(&voice.samples_delivered) + lost + sum(&voice.samples_buffered)
+        );
+        // 34 coders offer 1.2 times what the medium carries.
+        assert!(lost * 10 > sum(&voice.samples));
+        let longest = voice.voice_delay.last().expect("frames").0;
+        assert_eq!(longest <= deadline_ps + sent_ps, deadline.is_some(), "{longest}");
+    }
+}
+
 #[test]
 fn silence_is_not_sent() {
     let spurts = Spurts { talk_mean_ps: 1.2e12, silence_mean_ps: 1.8e12 };
     let arrivals = Arrivals::Coder { sample_bits: 16, sample_ps: 250 * US, spurts: Some(spurts) };
-    let frames = Lengths::Samples { overhead_bits: 48, min_bits: 512, max_bits: 8192 };
+    let frames = Lengths::Samples { overhead_bits: 48, min_bits: 512, max_bits: 8192, buffers: None, discard_after_ps: None };
     let (outcome, voice) = run(&voice(20, arrivals, frames));
     let made: u64 = voice.samples.iter().sum();
     // Twenty coders for 10 s: time of talk has variance 200 s · 2 (A B)² / (A + B)³ = 69 s², a
@@ -246,7 +294,7 @@ fn a_coder_is_refused_with_what_does_not_go_with_it() {
     refused(&|g| g.frames = samples(48, 64, 63), "frames");
     refused(&|g| g.frames = samples(9000, 64, 1024), "frames");
     refused(
-        &|g| g.frames = Lengths::Samples { overhead_bits: 48, min_bits: 57, max_bits: 63 },
+        &|g| g.frames = Lengths::Samples { overhead_bits: 48, min_bits: 57, max_bits: 63, buffers: None, discard_after_ps: None },
         "frames",
     );
     refused(
@@ -257,6 +305,8 @@ fn a_coder_is_refused_with_what_does_not_go_with_it() {
         &|g| g.arrivals = Arrivals::Coder { sample_bits: 0, sample_ps: US, spurts: None },
         "arrivals",
     );
+    refused(&|g| g.frames = fixed(64, 1, None), "frames");
+    refused(&|g| g.frames = fixed(64, 2, Some(US)), "frames");
     let short = Some(Spurts { talk_mean_ps: 1.0, silence_mean_ps: 1e12 });
     refused(
         &|g| g.arrivals = Arrivals::Coder { sample_bits: 16, sample_ps: UNIT, spurts: short },

@@ -33,8 +33,21 @@ pub enum Lengths {
         /// Largest length, overhead included; beyond it each new sample replaces the oldest.
         #[cfg_attr(feature = "schema", schemars(extend("x-key" = "most", "x-unit" = "bits", "minimum" = 1, "maximum" = 1_000_000_000)))]
         max_bits: u64,
+        /// Packets of one length, `least` and `most`, in so many buffers: one fills while others wait.
+        /// Samples that find all of them full are lost. Without it, one packet that grows.
+        #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "buffers", "minimum" = 2, "maximum" = MOST_PACKET_BUFFERS)))]
+        buffers: Option<u32>,
+        /// A packet whose oldest sample is older than this is discarded, instead of being sent, when
+        /// its station could begin to send it.
+        #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("x-key" = "discard_after", "x-unit" = "time", "minimum" = 1, "maximum" = 1_000_000_000_000_000_u64)))]
+        discard_after_ps: Option<u64>,
     },
 }
+
+/// Most buffers for packets of one length.
+pub const MOST_PACKET_BUFFERS: u32 = 1000;
 
 impl Lengths {
     /// The next length, in bits. A fixed one uses no draw; of one that grows, the least.
@@ -102,7 +115,7 @@ impl Lengths {
             Self::Mix { bits, weights } if bits.iter().all(fine) => {
                 weights_fault(weights, bits.len())
             }
-            Self::Samples { overhead_bits, min_bits, max_bits } => {
+            Self::Samples { overhead_bits, min_bits, max_bits, .. } => {
                 let ordered = overhead_bits < max_bits
                     && min_bits <= max_bits
                     && fine(min_bits)

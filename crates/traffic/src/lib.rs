@@ -27,6 +27,7 @@
 
 pub mod arrivals;
 pub mod batches;
+mod buffers;
 pub mod classes;
 pub mod clock;
 pub mod custom;

@@ -125,6 +125,7 @@ mod tests {
         overhead_bits: 96,
         min_bits: 96 + 4 * 16,
         max_bits: 96 + 10 * 16,
+        fixed: None,
     };
     const WINDOW: Window = Window {
         begin_ps: 0,

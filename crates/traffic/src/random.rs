@@ -33,6 +33,8 @@ pub enum Purpose {
     Loss = 10,
     /// Whether a beacon is heard.
     Beacon = 11,
+    /// Random service times of a stage.
+    Stage = 12,
 }
 
 /// A sequence of uniform 64-bit draws.

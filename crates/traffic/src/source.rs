@@ -18,7 +18,7 @@ use crate::lengths::Lengths;
 use crate::random::{Purpose, Stream};
 use crate::times::Times;
 use crate::token_bucket::{Shaper, Shaping};
-use crate::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
+use crate::voice::{FixedPackets, Samples, Voice, VoiceFrame, VoiceSpec};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -64,7 +64,7 @@ impl SourceSpec {
         match (&self.arrivals, &self.frames) {
             (
                 &Arrivals::Coder { sample_bits, sample_ps, spurts },
-                &Lengths::Samples { overhead_bits, min_bits, max_bits },
+                &Lengths::Samples { overhead_bits, min_bits, max_bits, buffers, discard_after_ps },
             ) => Some(VoiceSpec {
                 sample_bits,
                 sample_ps,
@@ -72,6 +72,8 @@ impl SourceSpec {
                 overhead_bits,
                 min_bits,
                 max_bits,
+                fixed: (buffers.is_some() || discard_after_ps.is_some())
+                    .then(|| FixedPackets { buffers: buffers.unwrap_or(0), discard_after_ps }),
             }),
             _ => None,
         }
@@ -288,6 +290,15 @@ impl Source {
         }
     }
 
+    /// Discard the packet of a voice station that could begin to leave at `now_ps`, if it is too old.
+    /// Whether it was.
+    pub fn discard_late_voice(&mut self, now_ps: u64) -> bool {
+        match &mut self.supply {
+            Supply::Voice(voice) => voice.discard_late(now_ps),
+            _ => false,
+        }
+    }
+
     /// The fate of the samples made within the measured window, if nothing more happens; `None`
     /// if it is no voice station.
     pub fn finish_voice(&mut self) -> Option<Samples> {
@@ -398,8 +409,10 @@ impl Source {
         let Supply::Voice(voice) = &self.supply else { unreachable!("only voice") };
         let (wanted_ps, arrived_ps) = (voice.wanted_ps()?, voice.first_ps());
         self.count_offer(wanted_ps);
+        // A packet of several may have been whole before the one before it ended.
+        let handed_over_ps = wanted_ps.max(ended_ps.unwrap_or(0));
         Some(Offer {
-            ready_ps: wanted_ps + service_ps,
+            ready_ps: handed_over_ps + service_ps,
             arrived_ps,
             bits: self.frames.draw(&mut self.length_chance),
         })

@@ -11,10 +11,14 @@
 //! in between does not change it (Gonsalves 1982, section 3.3). The length of a frame therefore
 //! follows from its start.
 //!
+//! Packets of one length in several buffers are in [`crate::buffers`].
+//!
 //! With talk spurts the coder is silent in between: its clock runs on, but its samples are not
 //! kept. A frame that was begun is then sent when the first sample fails to come, padded to
 //! `min_bits` (an assumption: the study has no spurts).
 
+use crate::buffers::PacketBuffers;
+use crate::lengths::MOST_PACKET_BUFFERS;
 use crate::random::Stream;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -55,6 +59,17 @@ pub struct VoiceSpec {
     pub min_bits: u64,
     /// Length beyond which it does not grow, overhead included.
     pub max_bits: u64,
+    /// Packets of one length, `min_bits` and `max_bits`; without it, one that grows.
+    pub fixed: Option<FixedPackets>,
+}
+
+/// Packets of one length that wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FixedPackets {
+    /// Packets for which there is room, the one that fills and the one that is sent included.
+    pub buffers: u32,
+    /// Age of a packet's oldest sample beyond which the packet is not sent.
+    pub discard_after_ps: Option<u64>,
 }
 
 impl VoiceSpec {
@@ -85,7 +100,28 @@ impl VoiceSpec {
                 self.max_bits
             ));
         }
-        None
+        self.fixed.and_then(|fixed| self.fixed_fault(fixed))
+    }
+
+    fn fixed_fault(&self, fixed: FixedPackets) -> Option<String> {
+        let buffers = fixed.buffers;
+        if !(2..=MOST_PACKET_BUFFERS).contains(&buffers) {
+            let given = if buffers == 0 { "none".into() } else { buffers.to_string() };
+            return Some(format!(
+                "must have from 2 to {MOST_PACKET_BUFFERS} buffers, with discard_after too, got {given}"
+            ));
+        }
+        if self.min_bits != self.max_bits {
+            return Some(format!(
+                "must have least equal to most with buffers, whose packets have one length, got {} and {} bits",
+                self.min_bits, self.max_bits
+            ));
+        }
+        let fills_ps = (self.least() - 1) * self.sample_ps;
+        let after_ps = fixed.discard_after_ps.filter(|after_ps| *after_ps <= fills_ps)?;
+        Some(format!(
+            "must have discard_after longer than a packet fills, {fills_ps} ps, got {after_ps}"
+        ))
     }
 }
 
@@ -222,12 +258,85 @@ pub struct VoiceFrame {
     pub oldest_ps: u64,
 }
 
-/// The voice of one station: its coder and its packet buffer.
+/// The voice of one station: its coder and its packets.
+#[derive(Clone, Debug)]
+pub enum Voice {
+    /// One packet, which grows until it has left.
+    Growing(GrowingPacket),
+    /// Packets of one length, which wait for each other.
+    Fixed(PacketBuffers),
+}
+
+impl Voice {
+    /// Buffers that are empty, and a coder that begins with the window.
+    #[must_use]
+    pub fn new(spec: VoiceSpec, chance: Stream, window: Window) -> Self {
+        match spec.fixed {
+            None => Self::Growing(GrowingPacket::new(spec, chance, window)),
+            Some(fixed) => Self::Fixed(PacketBuffers::new(spec, fixed, chance, window)),
+        }
+    }
+
+    /// When the next packet is ready to be sent; `None` if that does not happen before the coder
+    /// stops.
+    #[must_use]
+    pub fn wanted_ps(&self) -> Option<u64> {
+        match self {
+            Self::Growing(packet) => packet.wanted_ps(),
+            Self::Fixed(packets) => packets.wanted_ps(),
+        }
+    }
+
+    /// When the first sample of the next packet is made, or would be if the coder did not stop.
+    #[must_use]
+    pub fn first_ps(&self) -> u64 {
+        match self {
+            Self::Growing(packet) => packet.first_ps(),
+            Self::Fixed(packets) => packets.first_ps(),
+        }
+    }
+
+    /// Length of the frame whose first bit leaves at `start_ps`, after `preamble_ps` of preamble
+    /// and with `bit_ps` a bit.
+    #[must_use]
+    pub fn bits_at(&self, start_ps: u64, preamble_ps: u64, bit_ps: u64) -> u64 {
+        match self {
+            Self::Growing(packet) => packet.bits_at(start_ps, preamble_ps, bit_ps),
+            Self::Fixed(packets) => packets.bits(),
+        }
+    }
+
+    /// The contents of the frame whose transmission has ended. Its buffer is empty now.
+    pub fn deliver(&mut self, ended_ps: u64) -> VoiceFrame {
+        match self {
+            Self::Growing(packet) => packet.deliver(ended_ps),
+            Self::Fixed(packets) => packets.deliver(ended_ps),
+        }
+    }
+
+    /// Discard the packet that could begin to leave at `now_ps`, if it is too old. Whether it was.
+    pub fn discard_late(&mut self, now_ps: u64) -> bool {
+        match self {
+            Self::Growing(_) => false,
+            Self::Fixed(packets) => packets.discard_late(now_ps),
+        }
+    }
+
+    /// The fate of the samples of the measured window, if nothing more happens.
+    pub fn finish(&mut self) -> Samples {
+        match self {
+            Self::Growing(packet) => packet.finish(),
+            Self::Fixed(packets) => packets.finish(),
+        }
+    }
+}
+
+/// One packet of samples, which grows until it has left.
 ///
 /// A sample that is made in the instant in which a transmission ends comes too late for it and
 /// begins the next cycle.
 #[derive(Clone, Debug)]
-pub struct Voice {
+pub struct GrowingPacket {
     spec: VoiceSpec,
     window: Window,
     /// As it was when the buffer was last empty.
@@ -241,10 +350,9 @@ pub struct Voice {
     samples: Samples,
 }
 
-impl Voice {
+impl GrowingPacket {
     /// A buffer that is empty, and a coder that begins with the window.
-    #[must_use]
-    pub fn new(spec: VoiceSpec, chance: Stream, window: Window) -> Self {
+    fn new(spec: VoiceSpec, chance: Stream, window: Window) -> Self {
         let coder = Coder::new(&spec, window.begin_ps, chance);
         let measured = coder.measured(window);
         let samples = Samples { made: measured.end - measured.start, ..Samples::default() };
@@ -252,16 +360,14 @@ impl Voice {
     }
 
     /// When the buffer is ready to be sent; `None` if that does not happen before the coder stops.
-    #[must_use]
-    pub fn wanted_ps(&self) -> Option<u64> {
+    fn wanted_ps(&self) -> Option<u64> {
         let wanted_ps = self.coder.gathered_ps(self.spec.least());
         (wanted_ps < self.window.stop_ps).then_some(wanted_ps)
     }
 
     /// When the first sample is made since the buffer was last empty, or would be if the coder did
     /// not stop.
-    #[must_use]
-    pub fn first_ps(&self) -> u64 {
+    fn first_ps(&self) -> u64 {
         self.coder.next_ps
     }
 
@@ -274,8 +380,7 @@ impl Voice {
     /// and with `bit_ps` a bit.
     ///
     /// It holds every sample that is made before its last bit has left.
-    #[must_use]
-    pub fn bits_at(&self, start_ps: u64, preamble_ps: u64, bit_ps: u64) -> u64 {
+    fn bits_at(&self, start_ps: u64, preamble_ps: u64, bit_ps: u64) -> u64 {
         let mut bits = self.bits_before(start_ps);
         loop {
             let grown = self.bits_before(start_ps + preamble_ps + bits * bit_ps);
@@ -291,7 +396,7 @@ impl Voice {
     }
 
     /// The contents of the frame whose transmission has ended. The buffer is empty now.
-    pub fn deliver(&mut self, ended_ps: u64) -> VoiceFrame {
+    fn deliver(&mut self, ended_ps: u64) -> VoiceFrame {
         let mut next = self.coder.clone();
         let made = next.make_before(ended_ps.min(self.window.stop_ps));
         let samples = made.min(self.spec.room());
@@ -316,7 +421,7 @@ impl Voice {
     }
 
     /// The fate of the samples of the measured window, if nothing more happens.
-    pub fn finish(&mut self) -> Samples {
+    fn finish(&mut self) -> Samples {
         self.close(self.coder.clone(), 0);
         self.samples
     }
@@ -349,6 +454,7 @@ mod tests {
         overhead_bits: 48,
         min_bits: 48 + 4 * 16,
         max_bits: 48 + 10 * 16,
+        fixed: None,
     };
     const WINDOW: Window = Window {
         begin_ps: 0,

@@ -322,6 +322,10 @@ pub struct FlowCounts {
     pub completed: u64,
     /// Requests that timed out.
     pub timed_out: u64,
+    /// Messages received again, counted at every receiver.
+    pub duplicates: u64,
+    /// Messages sent again: requests by their senders, broadcasts by hosts that received them.
+    pub resent: u64,
     /// One-way delays of messages.
     pub one_way: Delays,
     /// One-way delays of responses.
@@ -330,6 +334,9 @@ pub struct FlowCounts {
     pub round_trip: Delays,
     /// Times from a request to each of its responses.
     pub answer_round_trip: Delays,
+    /// The same by responder, in the order of the flow's receivers; empty of flows with one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responder_round_trip: Vec<Buckets>,
     /// Times between arrivals of messages at a receiver.
     pub between_arrivals: Delays,
     /// What follows from sums, by batch.

@@ -6,7 +6,7 @@ use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
 
 /// Most bits that a slot, gap, preamble or jam may have.
-const LONGEST_BITS: i128 = 1 << 24;
+pub(crate) const LONGEST_BITS: i128 = 1 << 24;
 
 /// Constants of CSMA/CD, in bits unless the name says otherwise.
 #[table(together)]

@@ -157,6 +157,66 @@ pub struct Response {
     #[serde(default)]
     #[file(key = "timeout", unit = "time", least = 1, most = LONGEST_PS)]
     pub timeout_ps: Option<u64>,
+    /// Addressing of responses. "unicast" is to the sender of the request, "broadcast" to all
+    /// hosts, "multicast" to the sender and all receivers.
+    #[serde(default)]
+    #[file(key = "cast")]
+    pub address: Address,
+    /// When the sender sends a request again, for simulations only; never if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmit: Option<Retransmit>,
+}
+
+/// Retransmission of requests whose responses are not there, by a protocol above Ethernet.
+#[table(together)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Retransmit {
+    /// Time from the first transmission to the second.
+    #[file(key = "after", unit = "time", least = 1, most = LONGEST_PS)]
+    pub after_ps: u64,
+    /// Factor by which that time grows with each further transmission; 1 is a fixed time.
+    #[serde(default = "fixed")]
+    #[file(least = 1, most = 16)]
+    pub factor: u32,
+    /// Longest time between two transmissions; at least `after`. No limit if absent.
+    #[serde(default)]
+    #[file(key = "longest", unit = "time", least = 1, most = LONGEST_PS)]
+    pub longest_ps: Option<u64>,
+    /// Largest number of transmissions of a request, the first included; it is given up at the end
+    /// of the time after the last. No limit if absent.
+    #[serde(default)]
+    #[file(least = 1, most = 1_000_000)]
+    pub tries: Option<u32>,
+    /// Whether the next request begins with the time that the last one came to, until one is
+    /// answered after a single transmission (Karn and Partridge 1987, section 3); else each request
+    /// begins with `after`.
+    #[serde(default)]
+    pub keep: bool,
+}
+
+fn fixed() -> u32 {
+    1
+}
+
+impl Retransmit {
+    /// Time until the next transmission, after it has grown so many times.
+    #[must_use]
+    pub fn wait_ps(&self, steps: u32) -> u64 {
+        let longest = self.longest_ps.unwrap_or(u64::MAX);
+        let factor = u64::from(self.factor).saturating_pow(steps);
+        self.after_ps.saturating_mul(factor).min(longest)
+    }
+
+    fn check_together(&self, faults: &mut Faults) {
+        if let Some(longest_ps) = self.longest_ps
+            && longest_ps < self.after_ps
+        {
+            let allowed = format!("must be at least after, {} ps", self.after_ps);
+            faults.add_value("longest_ps", longest_ps, allowed);
+        }
+    }
 }
 
 impl Flow {
@@ -210,6 +270,12 @@ impl Flow {
             Some(what) => Err(Fault::new(format!("{key}.{name}"), what)),
             None => Ok(Some(shaping)),
         }
+    }
+
+    /// Its receivers, if several answer each message; 0 if not.
+    #[must_use]
+    pub fn responders(&self) -> usize {
+        if self.response.is_some() && self.to.len() > 1 { self.to.len() } else { 0 }
     }
 
     /// Its coder and the lengths of its packets, if it is voice.
@@ -339,6 +405,11 @@ impl Flow {
     }
 
     fn check_packets(&self, voice: &VoiceSpec, faults: &mut Faults) {
+        if voice.fixed.is_some() {
+            let allowed =
+                "must have no buffers in a network: hosts of links send packets that grow";
+            faults.add("frames", allowed);
+        }
         let (least, most) = match self.framing {
             Framing::Frame => (OVERHEAD.0, MOST_OCTETS),
             Framing::Udp { mtu_octets } => {

@@ -1,6 +1,7 @@
 //! Shared media: attachment points, medium access, and the stations on them.
 
 pub use crate::csma_cd::CsmaCd;
+use crate::csma_cd::LONGEST_BITS;
 use crate::fault::{Checked, Faults};
 use crate::idealised::{Adaptive, Polling, Slotted, Unslotted};
 use crate::limits::LONGEST_DELAY_PS;
@@ -91,6 +92,10 @@ pub struct Stations {
     /// What follows a late collision: "backoff" and another attempt, or "discard" of the frame.
     #[serde(default)]
     pub after_late_collision: AfterLateCollision,
+    /// Jam of these stations; that of the segment if absent. Not on 10BASE-T1S.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[file(key = "jam", unit = "bits", least = 1, most = LONGEST_BITS)]
+    pub jam_bits: Option<u64>,
     /// PLCA settings that differ from those of the segment; 10BASE-T1S only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plca: Option<PlcaNodes>,

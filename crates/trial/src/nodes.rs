@@ -4,6 +4,7 @@ use crate::clocks::ClockSpec;
 use crate::fault::{Checked, Faults};
 use crate::limits::{LONGEST_PS, MOST_QUEUED};
 pub use ethermeter_traffic::classes::Class;
+use ethermeter_traffic::times::Times;
 use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +90,24 @@ pub struct Host {
     /// network if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
+    /// Defect of a host: it sends each broadcast frame that it receives again, as a broadcast, for
+    /// simulations only; none if absent. At most `ring` of these frames wait in the host, more are
+    /// lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebroadcast: Option<Rebroadcast>,
+}
+
+/// How a host sends broadcast frames again.
+#[table]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Rebroadcast {
+    /// Hop count after which a frame is not sent again; no end if absent. Each host that sends a
+    /// frame again adds one.
+    #[serde(default)]
+    #[file(least = 1, most = 255)]
+    pub hops: Option<u8>,
 }
 
 /// A server that frames pass one by one, first come, first served.
@@ -131,6 +150,14 @@ pub struct Stage {
     #[serde(default)]
     #[file(key = "delay", unit = "time", least = 0, most = 1_000_000_000_000)]
     pub delay_ps: u64,
+    /// Time after a service in which the stage takes no other frame, without delaying the one that
+    /// it served; at most 1 s.
+    #[serde(default)]
+    #[file(key = "recovery", unit = "time", least = 0, most = 1_000_000_000_000)]
+    pub recovery_ps: u64,
+    /// Random or occasional service time beside the others; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random: Option<Random>,
     /// Room of the queue in frames, the one in service included; neither in `send` nor with
     /// `resource`.
     #[serde(default)]
@@ -140,6 +167,24 @@ pub struct Stage {
     /// `overlap`.
     #[serde(default)]
     pub coalesce: Option<Coalesce>,
+}
+
+/// A random service time.
+#[table]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Random {
+    /// Of so many frames one has the time, by chance; 1 is each frame.
+    #[serde(default = "each_frame")]
+    #[file(least = 1, most = 1_000_000_000)]
+    pub one_in: u32,
+    /// Its distribution.
+    pub time: Times,
+}
+
+fn each_frame() -> u32 {
+    1
 }
 
 /// Interrupt coalescing: when waiting frames go on.
@@ -224,6 +269,12 @@ pub struct Switch {
     /// of ports.
     #[serde(default)]
     pub fabric: Fabric,
+    /// Path of frames to groups and to addresses that are not known: copies, one for each output
+    /// port, pass this stage one after another instead of the fabric. Such frames hold no memory of
+    /// the input port, so no PAUSE frame is sent because of them. If absent, they pass the fabric
+    /// once for each output port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flood: Option<Stage>,
     /// Room of the queue of each output port in frames, the one being sent included.
     #[serde(default)]
     #[file(key = "queue", unit = "room", least = 1, most = MOST_QUEUED)]

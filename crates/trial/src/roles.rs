@@ -355,6 +355,9 @@ impl MessageSource {
 
 /// What of a coder's packets cannot be sent.
 fn voice_fault(voice: &VoiceSpec) -> Option<String> {
+    if voice.fixed.is_some() {
+        return Some("frames: must have no buffers: a host sends packets that grow".into());
+    }
     let VoiceSpec { sample_bits, overhead_bits, min_bits, .. } = voice;
     let is_whole = [sample_bits, overhead_bits, min_bits].iter().all(|bits| bits.is_multiple_of(8));
     (!is_whole).then(|| {

@@ -255,6 +255,9 @@ class FileCounts(msgspec.Struct, frozen=True, kw_only=True):
     packets: int
     file_octets: int
     wire_octets: int
+    busiest_second_octets: int | None
+    busiest_minute_octets: int | None
+    link_bps: int | None
     first_ns: int | None
     last_ns: int | None
     timeless: int

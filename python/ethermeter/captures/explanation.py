@@ -12,6 +12,7 @@ from ethermeter.captures.connection import Connection
 from ethermeter.captures.counts import NS, FileCounts, FlowCounts
 from ethermeter.captures.paths import Path as NetworkPath
 from ethermeter.captures.paths import control_connections, shared_links, summaries
+from ethermeter.captures.text import rate_text
 from ethermeter.faults import InputError
 
 STANDARD_INPUT = Path("-")
@@ -57,6 +58,31 @@ class Explanation:
         """From the first packet to the last, in s."""
         first, last = self.of.first_ns, self.of.last_ns
         return 0.0 if first is None or last is None else (last - first) * NS
+
+    @property
+    def load(self) -> str | None:
+        """The mean load, that of the busiest second and that of the busiest minute, in words.
+
+        Shares of the link's rate where the file has it, as pcapng may; else rates. Octets as
+        captured: without preamble and gap, and mostly without check sequence. None of a capture
+        shorter than a second.
+        """
+        of = self.of
+        spans = ((of.busiest_second_octets, 1, "1 s"), (of.busiest_minute_octets, 60, "1 min"))
+        peaks = [
+            f"{self._load_text(octets * 8 / seconds)} over {name}"
+            for octets, seconds, name in spans
+            if octets is not None
+        ]
+        if not peaks:
+            return None
+        mean = self._load_text(of.wire_octets * 8 / self.duration_s)
+        link = "" if of.link_bps is None else f" of a link of {rate_text(of.link_bps)}"
+        return f"load{link}: {mean} over all {self.duration_s:.4g} s, at most {', '.join(peaks)}"
+
+    def _load_text(self, bps: float) -> str:
+        link_bps = self.of.link_bps
+        return rate_text(bps) if link_bps is None else f"{100 * bps / link_bps:.3g}%"
 
     @property
     def dropped(self) -> int | None:

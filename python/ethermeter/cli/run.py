@@ -27,12 +27,14 @@ def blocks(found: "Run", options: RunOptions) -> Iterator[object]:
     from ethermeter.present.bounds import bounds, deadlines
     from ethermeter.present.capacity import capacity
     from ethermeter.present.checks import checks
+    from ethermeter.present.responders import responders
     from ethermeter.present.runs import files
 
     estimated = found.estimated
     yield from capacity(found.capacities)
     yield from deadlines(found.bounds())
     yield from points.run(estimated, found.flow_tables(estimated[: points.TABLE_ROWS]))
+    yield from responders(found)
     yield from bounds(found.bounds())
     yield from points.cautions(estimated)
     yield from checks(found.checks)

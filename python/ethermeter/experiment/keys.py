@@ -423,6 +423,14 @@ class SamplesLengthsKeys(TypedDict, total=False):
     """Length at which the frame is ready to be sent, overhead included."""
     most: Required[str]
     """Largest length, overhead included; beyond it each new sample replaces the oldest."""
+    buffers: int | None
+    """Packets of one length, `least` and `most`, in so many buffers: one fills while others wait.
+    Samples that find all of them full are lost. Without it, one packet that grows.
+    """
+    discard_after: str | None
+    """A packet whose oldest sample is older than this is discarded, instead of being sent, when its
+    station could begin to send it.
+    """
 
 
 class FramesSamplesKeys(TypedDict, total=False):
@@ -649,6 +657,8 @@ class StationGroupKeys(TypedDict, total=False):
     """
     after_late_collision: Literal["backoff", "discard"] | None
     """What follows a late collision: "backoff" and another attempt, or "discard" of the frame."""
+    jam: str | None
+    """Jam of these stations; that of the segment if absent. Not on 10BASE-T1S."""
     generator: GeneratorKeys | None
     """Process that fills the buffers of a saturated host; there is always a message if absent."""
     queue: Literal["unlimited"] | int | None
@@ -696,6 +706,17 @@ class BurstKeys(TypedDict, total=False):
     """Time for each burst, the last incomplete one included."""
 
 
+class RandomKeys(TypedDict, total=False):
+    """A random service time."""
+
+    one_in: int | None
+    """Of so many frames one has the time, by chance; 1 is each frame."""
+    time: Required[
+        str | ConstantTimesKeys | TimeUniformKeys | TimeExponentialKeys | TimeMeasuredKeys
+    ]
+    """Its distribution."""
+
+
 class CoalesceKeys(TypedDict, total=False):
     """Interrupt coalescing: when waiting frames go on."""
 
@@ -730,6 +751,12 @@ class StageKeys(TypedDict, total=False):
     delay: str | None
     """Time from the end of the service to the next stage, at most 1 s; the stage is free meanwhile.
     """
+    recovery: str | None
+    """Time after a service in which the stage takes no other frame, without delaying the one that
+    it served; at most 1 s.
+    """
+    random: RandomKeys | None
+    """Random or occasional service time beside the others; none if absent."""
     queue: Literal["unlimited"] | int | None
     """Room of the queue in frames, the one in service included; neither in `send` nor with
     `resource`.
@@ -762,6 +789,15 @@ class BufferKeys(TypedDict, total=False):
     """Size of the memory; a frame that finds no room is dropped."""
     pause: PauseKeys | None
     """Flow control by PAUSE frames; none if absent."""
+
+
+class RebroadcastKeys(TypedDict, total=False):
+    """How a host sends broadcast frames again."""
+
+    hops: int | None
+    """Hop count after which a frame is not sent again; no end if absent. Each host that sends a
+    frame again adds one.
+    """
 
 
 class LearnsKeys(TypedDict, total=False):
@@ -826,6 +862,11 @@ class ModelKeys(TypedDict, total=False):
     """Traffic classes of each output port, as in `network.classes`; those of its model or of the
     network if absent.
     """
+    rebroadcast: RebroadcastKeys | None
+    """Defect of a host: it sends each broadcast frame that it receives again, as a broadcast, for
+    simulations only; none if absent. At most `ring` of these frames wait in the host, more are
+    lost.
+    """
     learning: Literal["known"] | LearningLearnsKeys | None
     """Learning of addresses. With "known" the switch knows all addresses from the start."""
     ingress: StageKeys | None
@@ -833,6 +874,12 @@ class ModelKeys(TypedDict, total=False):
     fabric: Literal["ideal"] | FabricSharedKeys | FabricCrossbarKeys | None
     """Switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins modules of
     ports.
+    """
+    flood: StageKeys | None
+    """Path of frames to groups and to addresses that are not known: copies, one for each output
+    port, pass this stage one after another instead of the fabric. Such frames hold no memory of
+    the input port, so no PAUSE frame is sent because of them. If absent, they pass the fabric
+    once for each output port.
     """
     queue: Literal["unlimited"] | int | None
     """Room of the queue of each output port in frames, the one being sent included."""
@@ -911,6 +958,11 @@ class HostGroupKeys(TypedDict, total=False):
     """Traffic classes of each output port, as in `network.classes`; those of its model or of the
     network if absent.
     """
+    rebroadcast: RebroadcastKeys | None
+    """Defect of a host: it sends each broadcast frame that it receives again, as a broadcast, for
+    simulations only; none if absent. At most `ring` of these frames wait in the host, more are
+    lost.
+    """
 
 
 class SwitchKeys(TypedDict, total=False):
@@ -931,6 +983,12 @@ class SwitchKeys(TypedDict, total=False):
     fabric: Literal["ideal"] | FabricSharedKeys | FabricCrossbarKeys | None
     """Switching fabric. "ideal" takes no time; `shared` is a backplane, `crossbar` joins modules of
     ports.
+    """
+    flood: StageKeys | None
+    """Path of frames to groups and to addresses that are not known: copies, one for each output
+    port, pass this stage one after another instead of the fabric. Such frames hold no memory of
+    the input port, so no PAUSE frame is sent because of them. If absent, they pass the fabric
+    once for each output port.
     """
     queue: Literal["unlimited"] | int | None
     """Room of the queue of each output port in frames, the one being sent included."""
@@ -1094,6 +1152,28 @@ class LinkKeys(TypedDict, total=False):
     """
     after_late_collision: Literal["backoff", "discard"] | None
     """What follows a late collision: "backoff" and another attempt, or "discard" of the frame."""
+    jam: str | None
+    """Jam of these stations; that of the segment if absent. Not on 10BASE-T1S."""
+
+
+class RetransmitKeys(TypedDict, total=False):
+    """Retransmission of requests whose responses are not there, by a protocol above Ethernet."""
+
+    after: Required[str]
+    """Time from the first transmission to the second."""
+    factor: int | None
+    """Factor by which that time grows with each further transmission; 1 is a fixed time."""
+    longest: str | None
+    """Longest time between two transmissions; at least `after`. No limit if absent."""
+    tries: int | None
+    """Largest number of transmissions of a request, the first included; it is given up at the end
+    of the time after the last. No limit if absent.
+    """
+    keep: bool | None
+    """Whether the next request begins with the time that the last one came to, until one is
+    answered after a single transmission (Karn and Partridge 1987, section 3); else each request
+    begins with `after`.
+    """
 
 
 class ResponseKeys(TypedDict, total=False):
@@ -1117,6 +1197,12 @@ class ResponseKeys(TypedDict, total=False):
     """Time after which the sender continues without the missing responses. If absent, a simulation
     has no timeout and a measurement one of 1 s.
     """
+    cast: Literal["unicast", "multicast", "broadcast"] | None
+    """Addressing of responses. "unicast" is to the sender of the request, "broadcast" to all hosts,
+    "multicast" to the sender and all receivers.
+    """
+    retransmit: RetransmitKeys | None
+    """When the sender sends a request again, for simulations only; never if absent."""
 
 
 class StreamKeys(TypedDict, total=False):

@@ -3,6 +3,8 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
+from msgspec import structs
+
 from ethermeter import scenario
 from ethermeter.experiment.quantity import (
     BitRate,
@@ -172,7 +174,7 @@ def packets(
     overhead, least, most = (
         bits + added for bits in (growth.overhead_bits, growth.min_bits, growth.max_bits)
     )
-    lengths = SamplesLengths(overhead_bits=overhead, min_bits=least, max_bits=most)
+    lengths = structs.replace(growth, overhead_bits=overhead, min_bits=least, max_bits=most)
     if medium is None:
         return lengths
     path = ("frames", "samples")
@@ -239,6 +241,7 @@ def check_voice(
         faults.add(path, f"{coder.sample_bits} bit", "expected whole octets in a network")
     if isinstance(lengths, SamplesLengths):
         _check_room(lengths, key, coder.sample_bits, faults)
+        _check_buffers(lengths, key, coder, faults, is_onto_medium=not flow.to)
         if flow.to:
             fcs_octets = 0 if flow.frames_include_fcs else FCS_OCTETS
             least, most, beside = AROUND_DATA_OCTETS - fcs_octets, most_octets - fcs_octets, ""
@@ -259,6 +262,31 @@ def _check_room(growth: SamplesLengths, key: str, sample_bits: int, faults: Faul
             f" {_size(growth.overhead_bits)} of overhead: at least {_size(needed)}"
         )
         faults.add((key, "samples", "most"), _size(growth.max_bits), allowed)
+
+
+def _check_buffers(
+    lengths: SamplesLengths, key: str, coder: Coder, faults: Faults, *, is_onto_medium: bool
+) -> None:
+    """Find packets of one length that are not of one length, or never leave."""
+    path, buffers, after_ps = (key, "samples"), lengths.buffers, lengths.discard_after_ps
+    if buffers is None:
+        if after_ps is not None:
+            allowed = "expected buffers beside it: a packet that grows loses its oldest samples"
+            faults.add((*path, "discard_after"), f"{after_ps} ps", allowed)
+        return
+    if not is_onto_medium:
+        allowed = "not allowed between hosts, whose packets grow: expected a station of a segment"
+        faults.add((*path, "buffers"), str(buffers), allowed)
+    if lengths.min_bits != lengths.max_bits:
+        allowed = (
+            f"expected {_size(lengths.min_bits)}, as least: with buffers packets have one length"
+        )
+        faults.add((*path, "most"), _size(lengths.max_bits), allowed)
+    samples = max(1, -(-(lengths.min_bits - lengths.overhead_bits) // coder.sample_bits))
+    fills_ps = (samples - 1) * coder.every_ps
+    if after_ps is not None and after_ps <= fills_ps:
+        allowed = f"expected longer than a packet fills, {float(fills_ps):g} ps"
+        faults.add((*path, "discard_after"), f"{after_ps} ps", allowed)
 
 
 def _check_octets(

@@ -325,7 +325,14 @@ class Metric(StrEnum):
         is_exact=True,
     )
     DUPLICATES = Row("duplicates", "Messages delivered twice").flow(
-        "messages delivered more than once; 0 in a simulation", count("duplicates"), is_exact=True
+        "messages delivered again, at every receiver; in a simulation those that are sent again",
+        count("duplicates"),
+        is_exact=True,
+    )
+    RESENT = Row("resent", "Messages sent again").flow(
+        "messages sent again: requests by their senders, broadcasts by hosts that received them",
+        count("resent"),
+        is_exact=True,
     )
     TIMED_OUT = Row("timed_out", "Messages timed out").flow(
         "messages without all responses before the timeout", count("timed_out"), is_exact=True

@@ -57,6 +57,8 @@ def connection(found: Explanation, chosen: Connection) -> list[Text | Table]:
 def _packets(found: Explanation) -> Iterator[Text]:
     kinds = ", ".join(f"{count} {_KINDS[name]}" for name, count in found.of.kinds.items() if count)
     yield Text(f"{found.name}: {found.of.packets} packets in {found.duration_s:.4g} s: {kinds}")
+    if found.load is not None:
+        yield Text(found.load)
     if found.of.damaged:
         damaged = f"{found.of.damaged} packets"
         yield Text(f"damaged on the link, or collided, and not counted: {damaged}")

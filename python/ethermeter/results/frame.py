@@ -215,7 +215,8 @@ def _names(
                 known[key].append(len(codes))
                 names = names_of(kind, trial.scenario)
                 codes += [words.setdefault(name, len(words)) for name in names]
-    begins = np.array([known[id(trial.scenario)] for trial in trials], np.int64).reshape(-1, 3)
+    begins = np.array([known[id(trial.scenario)] for trial in trials], np.int64)
+    begins = begins.reshape(-1, len(_KINDS))
     return _words(np.array(codes, np.int64)[begins[rows, kinds] + numbers], list(words))
 
 

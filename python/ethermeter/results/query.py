@@ -384,7 +384,7 @@ class Results:
     def histograms(self, *, library: Library = "pandas") -> "Frame":
         """Return histograms of times, a row a bucket, from `low_ps` to below `high_ps`.
 
-        Columns as of `frame` by trial, then time · entity (the flow or the medium) · low_ps ·
+        Columns as of `frame` by trial, then time · entity (flow, medium or responder) · low_ps ·
         high_ps · count.
 
         Raises
@@ -518,7 +518,9 @@ class Results:
         return gathered.each(np.arange(len(ids)))[1] if gathered.rows.any() else {}
 
     def histogram(self, time: str, entity: str) -> Buckets:
-        """Return the histogram of a time of a flow or a medium over all trials.
+        """Return the histogram of a time of a flow, a medium or a responder over all trials.
+
+        A responder has the name of its flow and that of its host: "ping server2".
 
         Raises MissingError if the trials have none.
         """

@@ -193,6 +193,8 @@ def _histograms(
     trial, columns = table.each(trials)
     found = {}
     for code, (time, (name, is_read)) in enumerate(TIMES.items()):
+        if time == "responder_round_trip":
+            continue  # of responders, which have no slices
         if not columns:
             buckets = Buckets(*(np.empty(0, np.int64) for _ in range(4)))
         else:

@@ -49,6 +49,7 @@ TIMES: Mapping[str, tuple[str, bool]] = {
     "synchronised_delay": (SYNCHRONISED_DELAY, True),
     "attempt_delay": ("attempt_delay", False),
     "cycle_time": ("cycle_time", False),
+    "responder_round_trip": ("responder_round_trip", False),
 }
 """Times that have histograms: what slices call them, and whether they are readings of clocks."""
 OF_MEDIA = (
@@ -197,6 +198,8 @@ def entity_by_metric(kinds: tuple[EntityKind, ...]) -> Mapping[Metric, Entity]:
 
 def time_of(time: str, scenario: Scenario) -> Entity:
     """Return of which entities the histograms of a time are in the trials of a scenario."""
+    if time == "responder_round_trip":
+        return "responder"
     if time in OF_MEDIA or (time in OF_VOICE and not receiver_flows(scenario)):
         return "medium"
     return "flow"

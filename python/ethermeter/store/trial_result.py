@@ -246,6 +246,7 @@ def _histograms(counts: Counts) -> Columns:
         "one_way_delay": flows.one_way.buckets,
         "round_trip": flows.round_trip.buckets,
         "inter_arrival": flows.between_arrivals.buckets,
+        "responder_round_trip": flows.responder_round_trip,
         **_of_media(counts.media),
     }
     if of_stations is not None:

@@ -126,6 +126,8 @@ pub(super) struct InterfaceDescription {
     pub(super) snap: u32,
     pub(super) resolution: Resolution,
     pub(super) offset_s: i64,
+    /// Rate of the link, if the file has it.
+    pub(super) speed_bps: Option<u64>,
     /// Latest statistics of the interface.
     pub(super) dropped: CaptureDrops,
 }

@@ -28,6 +28,9 @@ pub trait Access {
     /// It has decided to start; its first bit leaves after the turnaround time.
     fn start(&mut self);
 
+    /// It would start, but the frame is no longer to be sent, and no other is there yet.
+    fn withdraw(&mut self);
+
     /// The first bit of a transmission leaves. Whether the station hears another, so that it
     /// collides at once.
     #[must_use]
@@ -55,6 +58,10 @@ impl<M: Access + ?Sized> Access for Box<M> {
 
     fn start(&mut self) {
         (**self).start();
+    }
+
+    fn withdraw(&mut self) {
+        (**self).withdraw();
     }
 
     fn send(&mut self, transmission: usize) -> bool {

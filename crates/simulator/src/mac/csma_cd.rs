@@ -124,6 +124,16 @@ impl CsmaCd {
         self.perhaps_silent()
     }
 
+    /// The gap is over, and nothing waits for it.
+    fn end_gap(&mut self) {
+        if self.signals_heard > 0 {
+            self.deference = Deference::Busy;
+            self.was_transmitting = false;
+        } else {
+            self.deference = Deference::Silent;
+        }
+    }
+
     fn perhaps_silent(&mut self) -> Next {
         let gap = self.owed;
         let sending =
@@ -152,6 +162,13 @@ impl Access for CsmaCd {
     fn start(&mut self) {
         self.transmission = Transmitting::Starting;
         self.deference = Deference::Busy;
+    }
+
+    fn withdraw(&mut self) {
+        self.transmission = Transmitting::Idle;
+        if self.deference == Deference::GapPart2 {
+            self.end_gap(); // its end was the decision to start
+        }
     }
 
     fn send(&mut self, transmission: usize) -> bool {
@@ -205,11 +222,7 @@ impl Access for CsmaCd {
             Deference::GapPart2 if self.transmission == Transmitting::Waiting => {
                 return Next::Start;
             }
-            Deference::GapPart2 if self.signals_heard > 0 => {
-                self.deference = Deference::Busy;
-                self.was_transmitting = false;
-            }
-            Deference::GapPart2 => self.deference = Deference::Silent,
+            Deference::GapPart2 => self.end_gap(),
             Deference::Busy => {} // carrier returned in the first part
             Deference::Silent => unreachable!("a gap ends once"),
         }
@@ -238,6 +251,25 @@ mod tests {
         assert_eq!(mac.carrier_on(), None);
         assert_eq!(mac.timer_over(1), Next::Start);
         assert!(mac.send(0));
+    }
+
+    #[test]
+    fn a_frame_that_is_withdrawn_leaves_the_gap_over() {
+        let mut mac = CsmaCd::new(GAP);
+        assert_eq!(mac.ready(), Next::Start);
+        mac.withdraw();
+        assert_eq!(mac.ready(), Next::Start);
+        mac.withdraw();
+        assert_eq!(mac.carrier_on(), None);
+        assert_eq!(mac.ready(), Next::Nothing);
+        assert_eq!(mac.carrier_off(), Next::Timer { number: 1, after: ps(64) });
+        assert_eq!(mac.timer_over(1), Next::Timer { number: 1, after: ps(32) });
+        assert_eq!(mac.carrier_on(), None);
+        // It would collide with what began in the second part, but has nothing to send.
+        assert_eq!(mac.timer_over(1), Next::Start);
+        mac.withdraw();
+        assert_eq!(mac.ready(), Next::Nothing);
+        assert_eq!(mac.carrier_off(), Next::Timer { number: 2, after: ps(64) });
     }
 
     #[test]

@@ -47,8 +47,10 @@ pub struct CompiledMedium {
     pub gaps: Vec<Gap>,
     /// Preamble and delimiter.
     pub preamble: Span,
-    /// Jam.
+    /// Jam of stations without one of their own.
     pub jam: Span,
+    /// Jam of each station.
+    pub jams: Vec<Span>,
     /// From a station's decision to start to its first bit; what arrives meanwhile it does not
     /// hear.
     pub turnaround: Span,
@@ -91,11 +93,14 @@ impl CompiledMedium {
     /// If its stations are too many, or a delay is longer than a detour.
     pub fn new(medium: &Medium, path: &str) -> Result<Self, Fault> {
         let constants = constants(&medium.mac);
-        let (mut positions, mut waits) = (Vec::new(), Vec::new());
+        let bits = |count: u64| Span::from_ps(count * medium.bit_ps);
+        let (mut positions, mut waits, mut jams) = (Vec::new(), Vec::new(), Vec::new());
         for stations in &medium.stations {
             positions.extend(stations.points.iter().copied().map(PositionId::from));
             let wait = Span::from_ps(stations.priority_wait_ps);
             waits.extend(std::iter::repeat_n(wait, stations.points.len()));
+            let jam = bits(stations.jam_bits.unwrap_or(constants.jam_bits));
+            jams.extend(std::iter::repeat_n(jam, stations.points.len()));
         }
         if positions.is_empty() || positions.len() > MOST_STATIONS {
             let allowed = format!("must hold 1 to {MOST_STATIONS} stations");
@@ -106,9 +111,12 @@ impl CompiledMedium {
             if stations.plca.is_some() && !matches!(medium.mac, Mac::Plca(_)) {
                 return Err(Fault::new(format!("{key}.plca"), "must be absent without PLCA"));
             }
+            if stations.jam_bits.is_some() && !matches!(medium.mac, Mac::CsmaCd(_)) {
+                let allowed = "must be given with CSMA/CD alone only";
+                return Err(Fault::new(format!("{key}.jam_bits"), allowed));
+            }
             check_intervals(&format!("{key}.down"), &stations.down)?;
         }
-        let bits = |count: u64| Span::from_ps(count * medium.bit_ps);
         let place_count = medium.delay_ps.len();
         let delays: Vec<Span> =
             medium.delay_ps.iter().flatten().map(|&d| Span::from_ps(d)).collect();
@@ -127,6 +135,7 @@ impl CompiledMedium {
             gap_part1,
             preamble: bits(constants.preamble_bits),
             jam: bits(constants.jam_bits),
+            jams,
             turnaround: Span::from_ps(constants.turnaround_ps),
             phy: Phy::default(),
             jams_at_once: false,
@@ -158,11 +167,18 @@ impl CompiledMedium {
             gaps: vec![Gap::new(gap, gap_part1, Span::ZERO); stations],
             preamble: bit * preamble,
             jam: bit * IEEE_10.jam,
+            jams: vec![bit * IEEE_10.jam; stations],
             turnaround: Span::ZERO,
             phy: Phy::default(),
             jams_at_once: false,
             switches: vec![Switches::default(); stations],
         }
+    }
+
+    /// Whether all stations have the jam of the medium.
+    #[must_use]
+    pub fn has_one_jam(&self) -> bool {
+        self.jams.iter().all(|&jam| jam == self.jam)
     }
 
     /// How many stations there are.

@@ -11,6 +11,12 @@ pub trait Hosts {
     /// How long preamble and frame of a station take whose first bit leaves at `start`.
     fn packet_time(&self, station: StationId, start: Instant) -> Span;
 
+    /// A station could begin to send its frame. If it is too late for that frame, when the station is
+    /// ready for its next one.
+    fn withdraw(&mut self, _: StationId, _: Instant) -> Option<Instant> {
+        None
+    }
+
     /// The frame `number` of a station was sent. Returns the attempt, and when the station is ready
     /// for its next one.
     fn deliver(

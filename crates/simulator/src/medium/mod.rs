@@ -360,6 +360,12 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
                 self.schedule(now + after, Event::GapOver { station, number });
             }
             Next::Start => {
+                if let Some(ready) = self.hosts.withdraw(station, now) {
+                    let node = &mut self.nodes[station];
+                    node.access.mac().withdraw();
+                    node.first_attempt = None;
+                    return self.schedule(ready, Event::Ready { station });
+                }
                 self.nodes[station].access.mac().start();
                 if self.compiled.turnaround == Span::ZERO {
                     return self.send(now, station);
@@ -454,7 +460,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     /// Tell the MAC of a collision.
     fn collide(&mut self, now: Instant, station: StationId) {
         let preamble = if self.compiled.jams_at_once { Span::ZERO } else { self.compiled.preamble };
-        let jam = self.compiled.jam;
+        let jam = self.compiled.jams[station];
         let node = &mut self.nodes[station];
         let is_logical = !node.access.is_connected();
         let Some(frame) = &mut node.under_way else { return };

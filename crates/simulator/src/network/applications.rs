@@ -8,6 +8,8 @@
 //! transfer: two ends of a connection that wake and receive ──► segments of both (see `tcp`)
 //! ```
 
+mod exchange;
+
 use super::clocks::Clocks;
 use super::compiled::CompiledNetwork;
 use super::counters::Counters;
@@ -17,13 +19,13 @@ use super::tcp::Connection;
 use crate::identity::{AddressId, FlowId, NodeId, ReceiverId};
 use crate::time::{Instant, Span};
 use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::packets::HostSamples;
-use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, SourceSpec, Stream, Window};
 use ethermeter_trial::Trial;
 use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
 use ethermeter_trial::flows::{Address, MessageFraming, Response};
+pub(super) use exchange::Overdue;
+use exchange::{Exchange, Gathering, Receiver, Seen};
 use std::collections::VecDeque;
 
 /// What a delivery brings about.
@@ -44,21 +46,13 @@ pub(super) enum Reaction {
     Transfer,
 }
 
-#[derive(Debug)]
-struct Request {
-    missing: u32,
-    latest: Instant,
-    deadline: Instant,
-    born: Instant,
-}
-
 /// What an application does, and what it waits for with its next message.
 #[derive(Debug)]
 enum Activity {
     /// Messages of a source, each after the one before.
     Stream(Messages),
     /// Messages of a source, each of which every receiver answers, or whose time is out.
-    Exchange { source: Source, request: Option<Request>, timeout: Option<Span> },
+    Exchange(Box<Exchange>),
     /// Data over a connection of TCP.
     Transfer(Box<Connection>),
     /// Packets of a coder, each of which waits for the wire of its host.
@@ -101,45 +95,28 @@ struct Application {
     destination: Option<AddressId>,
 }
 
-/// What is under way to one receiver, and what it answers.
-#[derive(Debug)]
-struct Receiver {
-    flow: FlowId,
-    number: u16,
-    host: NodeId,
-    gathering: Gathering,
-    last: Option<Instant>,
-    /// The same of its answers, at the other end.
-    returning: Gathering,
-    answer: Option<(Times, Lengths, Stream, Stream)>,
-    thinks_until: Instant,
-    pending: VecDeque<u32>,
-    destination: AddressId,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Gathering {
-    message: u32,
-    fragments: u16,
-    octets: u64,
-}
-
-impl Gathering {
-    /// Take in a fragment. The octets of the message's frames, if it is whole.
+impl Application {
+    /// A frame of a transmission of a message that has no octets yet.
     #[inline]
-    fn take(&mut self, frame: &Frame) -> Option<u64> {
-        if frame.fragments == 1 {
-            return Some(u64::from(frame.octets));
+    fn frame(&self, flow: FlowId, message: u32, attempt: u8, born: Instant) -> Frame {
+        Frame {
+            flow,
+            from: self.from,
+            to: self.receiver,
+            source: AddressId::from(self.from.number()),
+            destination: self.destination,
+            octets: 0,
+            message,
+            fragments: 1,
+            fragment: 0,
+            answer: None,
+            broadcast: self.broadcast,
+            hops: 0,
+            attempt,
+            padding: 0,
+            samples: 0,
+            born,
         }
-        if frame.fragment == 0 {
-            *self = Self { message: frame.message, ..Self::default() };
-        }
-        if self.message != frame.message || self.fragments != frame.fragment {
-            return None; // a fragment before it was lost
-        }
-        self.fragments += 1;
-        self.octets += u64::from(frame.octets);
-        (self.fragments == frame.fragments).then_some(self.octets)
     }
 }
 
@@ -155,6 +132,8 @@ pub(super) struct Applications {
     batches: usize,
     /// What hosts' clocks show; the flows by which they are compared are numbered after all others.
     clocks: Clocks,
+    /// Frames of other hosts that each node has to send again.
+    waiting_again: Vec<u32>,
 }
 
 impl Applications {
@@ -172,6 +151,7 @@ impl Applications {
             has_transfers,
             batches: compiled.batches as usize,
             clocks: Clocks::default(),
+            waiting_again: vec![0; compiled.nodes.len()],
         };
         for (flow, number) in trial.scenario.flows.iter().zip(0..) {
             let from = node(&flow.from);
@@ -185,6 +165,9 @@ impl Applications {
                 measure_to_ps: phases.measure_to_ps,
             };
             let group = flow.address != Address::Unicast;
+            let retransmits = flow.response.as_ref().is_some_and(|it| it.retransmit.is_some());
+            let may_come_again =
+                retransmits || (flow.address == Address::Broadcast && compiled.has_rebroadcast());
             let first_receiver = ReceiverId::new(all.receivers.len());
             for (&host, index) in to.iter().zip(0..) {
                 let station = count + first_receiver.number() + u32::from(index);
@@ -203,10 +186,13 @@ impl Applications {
                     host,
                     gathering: Gathering::default(),
                     last: None,
+                    seen: may_come_again.then(Seen::default),
                     returning: Gathering::default(),
+                    answered: None,
                     answer,
                     thinks_until: Instant::ZERO,
                     pending: VecDeque::new(),
+                    address: flow.response.as_ref().map_or(Address::Unicast, |it| it.address),
                     destination: compiled.next_address(host, from),
                 });
             }
@@ -230,8 +216,7 @@ impl Applications {
                 source.count_in_batches(compiled.batches);
                 let next = source.first_in_batches();
                 let activity = if let Some(response) = &flow.response {
-                    let timeout = response.timeout_ps.map(Span::from_ps);
-                    Activity::Exchange { source, request: None, timeout }
+                    Activity::Exchange(Box::new(Exchange::new(source, response)))
                 } else {
                     Activity::Stream(Messages {
                         source,
@@ -340,22 +325,7 @@ impl Applications {
             }
             _ => (offer.bits / 8, 0, Instant::from_ps(offer.arrived_ps)),
         };
-        let frame = Frame {
-            flow,
-            from: app.from,
-            to: app.receiver,
-            source: AddressId::from(app.from.number()),
-            destination: app.destination,
-            octets: 0,
-            message,
-            fragments: 1,
-            fragment: 0,
-            answer: None,
-            broadcast: app.broadcast,
-            padding: 0,
-            samples,
-            born,
-        };
+        let frame = Frame { samples, ..app.frame(flow, message, 0, born) };
         cut(app.framing, octets, frame, &mut each);
         match &mut app.activity {
             Activity::Stream(stream) if stream.waits == Wait::Ring => {
@@ -363,40 +333,13 @@ impl Applications {
                 stream.proceed(app.messages, &mut app.next);
                 None
             }
-            Activity::Exchange { request, timeout, .. } => {
-                let deadline = timeout.map_or(Instant::NEVER, |timeout| now + timeout);
+            Activity::Exchange(exchange) => {
                 let missing = u32::try_from(app.to.len()).expect("few receivers");
-                *request = Some(Request { missing, latest: Instant::ZERO, deadline, born });
-                timeout.map(|_| (deadline, message))
+                let until = exchange.begin((octets, missing), born, now);
+                until.map(|until| (until, message))
             }
             _ => None,
         }
-    }
-
-    /// A receiver sends its answer.
-    pub fn answer(&mut self, receiver: ReceiverId, now: Instant, mut each: impl FnMut(Frame)) {
-        let it = &mut self.receivers[receiver];
-        let message = it.pending.pop_front().expect("an answer whose time has come");
-        let (_, lengths, _, chance) = it.answer.as_mut().expect("a receiver that answers");
-        let octets = lengths.draw(chance) / 8;
-        let app = &self.flows[it.flow];
-        let frame = Frame {
-            flow: it.flow,
-            from: it.host,
-            to: Some(app.from),
-            source: AddressId::from(it.host.number()),
-            destination: Some(it.destination),
-            octets: 0,
-            message,
-            fragments: 1,
-            fragment: 0,
-            answer: Some(it.number),
-            broadcast: false,
-            padding: 0,
-            samples: 0,
-            born: now,
-        };
-        cut(app.framing, octets, frame, &mut each);
     }
 
     /// A frame has left stages of its host: the first, which is free at `free`, or the last, at
@@ -408,6 +351,13 @@ impl Applications {
         free: Option<Instant>,
         end: Option<Instant>,
     ) -> Option<Instant> {
+        if frame.hops > 0 {
+            // Its flow's sender is another host.
+            if end.is_some() {
+                self.waiting_again[frame.from] -= 1;
+            }
+            return None;
+        }
         let app = self.flows.get_mut(frame.flow.index())?; // who compares clocks waits for nothing
         match &mut app.activity {
             Activity::Stream(stream) => {
@@ -420,7 +370,7 @@ impl Applications {
                 stream.departures.extend(end);
                 stream.proceed(app.messages, &mut app.next)
             }
-            Activity::Exchange { .. } => None,
+            Activity::Exchange(_) => None,
             Activity::Transfer(connection) => {
                 connection.departed(frame, end?);
                 None
@@ -432,31 +382,25 @@ impl Applications {
         }
     }
 
-    /// The time is out for a message. When the next one comes.
-    pub fn time_out(
-        &mut self,
-        flow: FlowId,
-        message: u32,
-        now: Instant,
-        counters: &mut Counters,
-    ) -> Option<Instant> {
-        let app = &mut self.flows[flow];
-        let Activity::Exchange { source, request, .. } = &mut app.activity else { return None };
-        if request.is_none() || app.messages != message + 1 {
-            return None;
-        }
-        *request = None;
-        counters.timed_out(flow, now);
-        app.next = source.next_in_batches(now.ps());
-        app.next.map(ready_at)
+    /// Whether a host has room among so many for one more frame that it sends again; it waits then.
+    pub fn waits_again(&mut self, host: NodeId, ring: u32) -> bool {
+        let waiting = &mut self.waiting_again[host];
+        let has_room = *waiting < ring;
+        *waiting += u32::from(has_room);
+        has_room
     }
 
     /// Whether the interface of `host` takes a frame in.
     #[inline]
     pub fn wants(&self, frame: &Frame, host: NodeId) -> bool {
         frame.to == Some(host)
-            || (frame.to.is_none()
-                && (frame.broadcast || self.flows[frame.flow].to.contains(&host)))
+            || (frame.to.is_none() && (frame.broadcast || self.is_of_group(frame, host)))
+    }
+
+    /// Whether a host is of the group that a frame is for.
+    fn is_of_group(&self, frame: &Frame, host: NodeId) -> bool {
+        let app = &self.flows[frame.flow];
+        app.to.contains(&host) || (frame.answer.is_some() && app.from == host)
     }
 
     /// A frame comes to the application of `host`.
@@ -478,6 +422,10 @@ impl Applications {
             return Reaction::Transfer;
         }
         if let Some(number) = frame.answer {
+            if self.sender(frame.flow) != host {
+                counters.lost(frame, Loss::Ignored);
+                return Reaction::Nothing;
+            }
             counters.delivered(frame);
             return self.deliver_answer(frame, number, now, counters);
         }
@@ -495,48 +443,18 @@ impl Applications {
         let receiver = ReceiverId::new(app.first_receiver.index() + index);
         let it = &mut self.receivers[receiver];
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
-        let data = app.framing.data_of(octets, frame.fragments, frame.padding);
-        counters.received(frame, octets, data, now, &mut it.last);
-        self.clocks.read(receiver, frame.born, now);
+        if it.seen.as_mut().is_some_and(|seen| !seen.insert(frame.message)) {
+            counters.duplicated(frame.flow, now);
+        } else {
+            let data = app.framing.data_of(octets, frame.fragments, frame.padding);
+            counters.received(frame, octets, data, now, &mut it.last);
+            self.clocks.read(receiver, frame.born, now);
+        }
         let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
         it.thinks_until =
             it.thinks_until.max(now).saturating_add(Span::from_ps(think.draw(chance)));
-        it.pending.push_back(frame.message);
+        it.pending.push_back((frame.message, frame.attempt));
         Reaction::Answer { receiver, at: it.thinks_until }
-    }
-
-    fn deliver_answer(
-        &mut self,
-        frame: &Frame,
-        number: u16,
-        now: Instant,
-        counters: &mut Counters,
-    ) -> Reaction {
-        let app = &mut self.flows[frame.flow];
-        let it = &mut self.receivers[app.first_receiver.index() + usize::from(number)];
-        let Some(octets) = it.returning.take(frame) else { return Reaction::Nothing };
-        counters.answered(frame.flow, octets, frame.born, now);
-        let Activity::Exchange { source, request: pending, .. } = &mut app.activity else {
-            return Reaction::Nothing;
-        };
-        let Some(request) = pending else { return Reaction::Nothing };
-        if app.messages != frame.message + 1 || now >= request.deadline {
-            return Reaction::Nothing; // it comes too late
-        }
-        request.missing -= 1;
-        request.latest = request.latest.max(now);
-        counters.answer_came(frame.flow, request.born, now);
-        if request.missing > 0 {
-            return Reaction::Nothing;
-        }
-        let (born, latest) = (request.born, request.latest);
-        counters.completed(frame.flow, born, latest);
-        *pending = None;
-        app.next = source.next_in_batches(latest.ps());
-        app.next.map_or(Reaction::Nothing, |offer| Reaction::Next {
-            flow: frame.flow,
-            at: ready_at(offer),
-        })
     }
 
     /// The connection of a flow, if it is a transfer.
@@ -628,9 +546,8 @@ impl Applications {
             Activity::Voice(talker) => {
                 talker.offered().into_iter().map(|offered| (offered, 0)).collect()
             }
-            Activity::Stream(Messages { source, .. }) | Activity::Exchange { source, .. } => {
-                source.finish_in_batches()
-            }
+            Activity::Stream(Messages { source, .. }) => source.finish_in_batches(),
+            Activity::Exchange(exchange) => exchange.source.finish_in_batches(),
             Activity::Transfer(_) => vec![(0, 0); batches],
         };
         self.flows.iter_mut().map(finish).collect()

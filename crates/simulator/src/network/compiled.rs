@@ -23,7 +23,7 @@ use ethermeter_ethernet::units::Octets;
 use ethermeter_traffic::Batches;
 use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_trial::Phases;
-use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Stage};
+use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Random, Rebroadcast, Stage};
 
 /// No port, route or lane.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -44,8 +44,11 @@ pub(crate) struct Timing {
     /// Octets after which the next may begin; all without.
     pub overlap: Option<Octets>,
     pub delay: Span,
+    /// After the end of a service the resource is not free.
     pub gap: Span,
     pub coalesce: Option<Coalesce>,
+    /// Number of its random service time in `CompiledNetwork::randoms`, if it has one.
+    pub random: Option<u32>,
 }
 
 impl Timing {
@@ -60,14 +63,23 @@ impl Timing {
             burst: Span::from_ps(burst.1),
             overlap: stage.overlap_octets.map(Octets),
             delay: Span::from_ps(stage.delay_ps),
-            gap: Span::ZERO,
+            gap: Span::from_ps(stage.recovery_ps),
             coalesce: stage.coalesce,
+            random: None,
         }
     }
 
     #[inline]
     fn carried(&self, octets: u32) -> Octets {
         Octets(u64::from(octets).saturating_add_signed(self.extra))
+    }
+
+    /// The same stage where a frame takes longer by so much.
+    #[inline]
+    #[must_use]
+    pub fn longer(mut self, more: Span) -> Self {
+        self.fixed = self.fixed + more;
+        self
     }
 
     /// How long a frame of `octets` takes.
@@ -148,9 +160,13 @@ pub(crate) struct CompiledNode {
     pub ports: Vec<PortId>,
     /// Routes from port to port of a switch or router: `forward[from.local * ports + to.local]`.
     pub forward: Vec<RouteId>,
+    /// Routes of copies of a flooded frame to each port out, where these have a path of their own.
+    pub flood: Vec<RouteId>,
     /// Route of a host's own frames.
     pub send: Option<RouteId>,
     pub ring: u32,
+    /// How a host sends broadcasts again.
+    pub rebroadcast: Option<Rebroadcast>,
     /// A host's clock, if anything is read of it.
     pub clock: Option<Clock>,
 }
@@ -211,6 +227,8 @@ pub(crate) struct CompiledNetwork {
     pub listed_nodes: usize,
     pub ports: Vec<Port>,
     pub timings: Vec<Timing>,
+    /// Random service times of stages.
+    pub randoms: Vec<Random>,
     pub rooms: Vec<Room>,
     /// Traffic classes of each port that has any.
     pub classes: Vec<Option<Classes>>,
@@ -307,6 +325,17 @@ impl CompiledNetwork {
         }
     }
 
+    /// The routes out of a switch or router of the copies of a frame that it floods, and whether
+    /// these have a path of their own.
+    pub fn flooding(&self, port: PortId) -> (impl Iterator<Item = RouteId> + use<'_>, bool) {
+        let Port { node, local, .. } = self.ports[port];
+        let node = &self.nodes[node];
+        let (count, local, has_path) = (node.ports.len(), local as usize, !node.flood.is_empty());
+        let routes = if has_path { &node.flood } else { &node.forward[local * count..][..count] };
+        let others = routes.iter().enumerate().filter(move |(to, _)| *to != local);
+        (others.map(|(_, route)| *route), has_path)
+    }
+
     /// The route of what a host sends.
     #[inline]
     pub fn send_route(&self, host: NodeId) -> RouteId {
@@ -329,6 +358,11 @@ impl CompiledNetwork {
     /// Whether the port of a host has traffic classes.
     pub fn has_classes(&self, host: NodeId) -> bool {
         self.classes[self.nodes[host].ports[0]].is_some()
+    }
+
+    /// Whether any host sends broadcasts again.
+    pub fn has_rebroadcast(&self) -> bool {
+        self.nodes.iter().any(|node| node.rebroadcast.is_some())
     }
 
     /// Octets of preamble and gap around a frame on the wire of a host.

@@ -23,6 +23,8 @@ struct FlowCounters {
     answer_one_way: Spread,
     round_trip: Histogram,
     answer_round_trip: Spread,
+    /// By receiver, if several answer.
+    responder_round_trip: Vec<Histogram>,
     between: Histogram,
     voice: Option<Box<VoiceCounters>>,
 }
@@ -60,8 +62,10 @@ pub struct Delivery {
 }
 
 impl FlowCounters {
-    /// Of a flow with or without voice.
-    fn new(compiled: &CompiledNetwork, has_voice: bool) -> Self {
+    /// Of a flow of the plan, or of a comparison of clocks.
+    fn new(compiled: &CompiledNetwork, flow: Option<&Flow>) -> Self {
+        let has_voice = flow.is_some_and(|flow| flow.voice().is_some());
+        let responders = flow.map_or(0, Flow::responders);
         Self {
             balance: Balance::default(),
             figures: FlowCounts::default(),
@@ -71,6 +75,7 @@ impl FlowCounters {
             answer_one_way: Spread::default(),
             round_trip: Histogram::default(),
             answer_round_trip: Spread::default(),
+            responder_round_trip: vec![Histogram::default(); responders],
             between: Histogram::default(),
             voice: has_voice.then(Box::default),
         }
@@ -109,6 +114,7 @@ impl FlowCounters {
             answer_one_way: self.answer_one_way.finish(),
             round_trip: delays(completed, |batch| batch.round_trip_ps, &self.round_trip),
             answer_round_trip: self.answer_round_trip.finish(),
+            responder_round_trip: self.responder_round_trip.iter().map(Histogram::filled).collect(),
             between_arrivals: delays(
                 sum(|batch| batch.arrivals_between),
                 |batch| batch.between_arrivals_ps,
@@ -139,11 +145,7 @@ impl VoiceCounters {
 
 impl Counters {
     pub fn new(compiled: &CompiledNetwork, trial: &Trial, comparisons: u32, tracing: bool) -> Self {
-        let flows = trial
-            .scenario
-            .flows
-            .iter()
-            .map(|flow| FlowCounters::new(compiled, flow.voice().is_some()));
+        let flows = trial.scenario.flows.iter().map(|flow| FlowCounters::new(compiled, Some(flow)));
         let deadline = |flow: &Flow| flow.deadline_ps.unwrap_or(u64::MAX);
         let deadlines = trial.scenario.flows.iter().map(deadline).collect::<Vec<_>>();
         Self {
@@ -151,7 +153,7 @@ impl Counters {
             to: Instant::from_ps(compiled.phases.measure_to_ps),
             deadlines: if deadlines.iter().any(|&ps| ps < u64::MAX) { deadlines } else { vec![] },
             flows: flows
-                .chain((0..comparisons).map(|_| FlowCounters::new(compiled, false)))
+                .chain((0..comparisons).map(|_| FlowCounters::new(compiled, None)))
                 .collect(),
             ports: vec![PortCounts::default(); compiled.ports.len()],
             trace: tracing.then(Vec::new),
@@ -257,9 +259,14 @@ impl Counters {
         }
     }
 
-    pub fn answer_came(&mut self, flow: FlowId, born: Instant, now: Instant) {
+    /// The answer of the receiver with this number came in time.
+    pub fn answer_came(&mut self, flow: FlowId, number: u16, born: Instant, now: Instant) {
         if self.within(now) {
-            self.flows[flow].answer_round_trip.record(now - born);
+            let it = &mut self.flows[flow];
+            it.answer_round_trip.record(now - born);
+            if let Some(histogram) = it.responder_round_trip.get_mut(usize::from(number)) {
+                histogram.record((now - born).ps());
+            }
         }
     }
 
@@ -276,6 +283,16 @@ impl Counters {
         if let Some(batch) = self.flows[flow].now.at(now.ps()) {
             batch.timed_out += 1;
         }
+    }
+
+    /// A message has come to a receiver again.
+    pub fn duplicated(&mut self, flow: FlowId, now: Instant) {
+        self.flows[flow].figures.duplicates += u64::from(self.within(now));
+    }
+
+    /// A message is sent again.
+    pub fn resent(&mut self, flow: FlowId, now: Instant) {
+        self.flows[flow].figures.resent += u64::from(self.within(now));
     }
 
     /// Octets of a transfer have come to whom they are for.

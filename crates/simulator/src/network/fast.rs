@@ -11,10 +11,12 @@
 //! is free, or when a frame may begin ([`ethermeter_traffic::scheduler`]).
 //!
 //! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures
-//! depend on what comes later; such networks are the reference's.
+//! depend on what comes later; such networks are the reference's. So are those whose hosts send
+//! requests or broadcasts again, for these enter a route when others come in.
 
 use super::Traced;
 use super::applications::Applications;
+use super::chances::Chances;
 use super::compiled::{CompiledNetwork, ENDLESS, Last, NONE, Role};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
@@ -27,6 +29,7 @@ use crate::time::{Instant, Span};
 use crate::watch::{Poll, Watch};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
+use ethermeter_trial::flows::Flow;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +142,7 @@ struct Fast<'p> {
     applications: Applications,
     counters: Counters,
     tables: Tables,
+    chances: Chances,
     tournament: Tournament,
     lanes: Lanes,
     /// Junctions' lanes, then those of lookups and of segments.
@@ -166,6 +170,11 @@ pub(crate) fn run(
 ) -> Option<Result<Traced, Error>> {
     let later = compiled.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
     if later || compiled.timings.iter().any(|timing| timing.coalesce.is_some()) {
+        return None;
+    }
+    let retransmits =
+        |flow: &Flow| flow.response.as_ref().is_some_and(|it| it.retransmit.is_some());
+    if compiled.has_rebroadcast() || trial.scenario.flows.iter().any(retransmits) {
         return None;
     }
     let Junctions { mut lane_of, lanes: junctions, ordered: true } = Junctions::new(compiled)
@@ -220,6 +229,7 @@ pub(crate) fn run(
         end: Instant::from_ps(compiled.phases.end_ps),
         counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
         tables: Tables::new(compiled),
+        chances: Chances::new(compiled),
         tournament: Tournament::new(lanes.all as usize),
         lanes,
         waiting: vec![VecDeque::new(); sends as usize],
@@ -400,6 +410,7 @@ impl Fast<'_> {
                 self.counters.held(port, Room { frames, octets });
             }
         }
+        let timing = timing.longer(self.chances.draw(&timing));
         let (start, end) = timing.serve(octets, item.ready, item.complete, server.free);
         server.free = end.saturating_add(timing.gap);
         let free = server.free;
@@ -482,25 +493,25 @@ impl Fast<'_> {
 
     fn look_up(&mut self, mut item: Item, port: PortId) {
         let forwarding = self.tables.lookup(self.compiled, port, &mut item.frame, item.ready);
-        let at = self.compiled.ports[port];
-        let node = &self.compiled.nodes[at.node];
-        let count = node.ports.len();
-        let first = at.local as usize * count;
         let (compiled, frame) = (self.compiled, item.frame);
-        let mut go = |fast: &mut Self, local: usize| {
-            item.route = node.forward[first + local];
+        let mut go = |fast: &mut Self, route: RouteId| {
+            item.route = route;
             item.frame.samples = frame.samples;
             compiled.copied(&mut item.frame, item.route);
             item.hop = compiled.routes[item.route].first;
             fast.follow(item, false);
         };
+        let at = compiled.ports[port];
+        let node = &compiled.nodes[at.node];
+        let count = node.ports.len();
         match forwarding {
-            Forwarding::Port(out) => go(self, self.compiled.ports[out].local as usize),
+            Forwarding::Port(out) => {
+                let first = at.local as usize * count;
+                go(self, node.forward[first + compiled.ports[out].local as usize]);
+            }
             Forwarding::Flood if count > 1 => {
                 self.counters.copied(&frame, count as u64 - 2);
-                (0..count)
-                    .filter(|local| *local != at.local as usize)
-                    .for_each(|local| go(self, local));
+                compiled.flooding(port).0.for_each(|route| go(self, route));
             }
             Forwarding::Flood | Forwarding::Drop => self.counters.lost(&frame, Loss::Filtered),
         }

@@ -26,6 +26,10 @@ pub(crate) struct Frame {
     /// Which receiver answers with it; a request or a stream's frame without.
     pub answer: Option<u16>,
     pub broadcast: bool,
+    /// How many hosts have sent it again, as a broadcast that they received.
+    pub hops: u8,
+    /// Which transmission of its message it belongs to, from 0, modulo 256.
+    pub attempt: u8,
     /// Octets that fill it up to the shortest frame, as far as framing says.
     pub padding: u8,
     /// Of a packet of voice: samples in it that were made within the measured window. Of the copies

@@ -1,11 +1,11 @@
 //! The hosts of a network as both engines run them: what applications do when their time has come,
 //! and what follows for the engine to schedule.
 
-use super::applications::{Applications, Reaction};
+use super::applications::{Applications, Overdue, Reaction};
 use super::compiled::CompiledNetwork;
 use super::counters::Counters;
-use super::frame::Frame;
-use crate::identity::{FlowId, NodeId, ReceiverId, RouteId};
+use super::frame::{Frame, Loss};
+use crate::identity::{AddressId, FlowId, NodeId, ReceiverId, RouteId};
 use crate::time::Instant;
 
 /// What an engine has for its hosts, and how it schedules what they wait for.
@@ -19,7 +19,8 @@ pub(super) trait Hosts {
     /// A receiver answers then.
     fn schedule_answer(&mut self, receiver: ReceiverId, at: Instant);
 
-    /// A sender waits until then for the answers to a message.
+    /// A sender waits until then for the answers to a message, or for those to its last
+    /// transmission.
     fn schedule_time_out(&mut self, flow: FlowId, message: u32, at: Instant);
 
     /// A transfer or a comparison of clocks may wake at another time than before.
@@ -87,9 +88,45 @@ pub(super) trait Hosts {
 
     /// The time is out for the answers to a message.
     fn time_out(&mut self, now: Instant, flow: FlowId, message: u32) {
-        let (_, applications, counters) = self.parts();
-        let next = applications.time_out(flow, message, now, counters);
-        self.proceed(flow, next);
+        let (compiled, applications, counters) = self.parts();
+        match applications.time_out(flow, message, now, counters) {
+            Overdue::Nothing => {}
+            Overdue::Next(next) => self.proceed(flow, next),
+            Overdue::Again(at) => {
+                let mut frames = Vec::new();
+                let route = compiled.send_route(applications.sender(flow));
+                applications.send_again(flow, |frame| frames.push(frame));
+                self.schedule_time_out(flow, message, at);
+                for frame in frames {
+                    self.put_in(now, route, frame);
+                }
+            }
+        }
+    }
+
+    /// A broadcast frame has come to a host that sends it again.
+    fn rebroadcast(&mut self, now: Instant, frame: &Frame, host: NodeId) {
+        let (compiled, applications, counters) = self.parts();
+        let node = &compiled.nodes[host];
+        let Some(rebroadcast) = node.rebroadcast.filter(|_| frame.broadcast) else { return };
+        if rebroadcast.hops.is_some_and(|hops| frame.hops >= hops) {
+            return;
+        }
+        let route = compiled.send_route(host);
+        let copy = Frame {
+            from: host,
+            source: AddressId::from(host.number()),
+            hops: frame.hops.saturating_add(1),
+            ..*frame
+        };
+        if !applications.waits_again(host, node.ring) {
+            counters.sent(&copy);
+            return counters.lost(&copy, Loss::Queue);
+        }
+        if copy.fragment + 1 == copy.fragments {
+            counters.resent(copy.flow, now);
+        }
+        self.put_in(now, route, copy);
     }
 
     /// A transfer or a comparison of clocks does what is due.

@@ -64,7 +64,7 @@ fn lanes(compiled: &CompiledNetwork) -> Junctions {
         if node.role == Role::Host {
             node.send.into_iter().for_each(|send| begin(send, Feeder::Node(Some(index))));
         }
-        for &route in &node.forward {
+        for &route in node.forward.iter().chain(&node.flood) {
             begin(route, Feeder::Node(Some(index)));
         }
     }

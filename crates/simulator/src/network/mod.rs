@@ -1,9 +1,10 @@
 //! Networks of links, switches, routers, hubs, and hosts as chains of stages.
 //!
 //! - `compiled`: a network ready to run: stages, resources, routes; its faults.
+//! - `chances`: random service times of stages.
 //! - [`tcp`]: data over TCP.
 //! - [`clocks`]: what hosts' clocks show of delays, and how receivers compare them.
-//! - `applications`: messages, answers, and what follows them. `hosts`: how engines run them. `talker`: a
+//! - `applications`: messages, answers (`exchange`), and what follows them. `hosts`: how engines run them. `talker`: a
 //!   host's voice. `frame`: a
 //!   copy of a frame. `learning_table`: what switches learn.
 //! - `reference`: event by event, with half-duplex links and shared media. `fast`: the same, an event only
@@ -11,6 +12,7 @@
 //! - [`counters`]: what is counted.
 
 mod applications;
+mod chances;
 pub mod clocks;
 pub(crate) mod compiled;
 pub mod counters;

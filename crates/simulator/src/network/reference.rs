@@ -13,6 +13,7 @@ mod segment;
 
 use super::Traced;
 use super::applications::Applications;
+use super::chances::Chances;
 use super::compiled::{CompiledNetwork, Last};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
@@ -41,6 +42,8 @@ pub(super) struct Copy {
     pub hop: u32,
     pub ready: Instant,
     pub complete: Instant,
+    /// By how much the stage where it is takes longer.
+    more: Span,
     /// The memory that it holds.
     pub charge: Option<ChargeId>,
     alive: bool,
@@ -101,6 +104,7 @@ pub(super) struct Engine<'p> {
     applications: Applications,
     pub counters: Counters,
     tables: Tables,
+    chances: Chances,
     /// For the order of what comes in one instant.
     junctions: Junctions,
     queue: EventQueue<Event>,
@@ -133,6 +137,7 @@ pub(crate) fn run(
         compiled,
         counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
         tables: Tables::new(compiled),
+        chances: Chances::new(compiled),
         junctions: Junctions::new(compiled),
         queue: EventQueue::default(),
         copies: Vec::new(),
@@ -234,7 +239,8 @@ impl Engine<'_> {
         charge: Option<ChargeId>,
     ) -> CopyId {
         let hop = self.compiled.routes[route].first;
-        let copy = Copy { frame, route, hop, ready, complete, charge, alive: true };
+        let more = Span::ZERO;
+        let copy = Copy { frame, route, hop, ready, complete, more, charge, alive: true };
         if let Some(id) = self.spare.pop() {
             self.copies[id] = copy;
             return id;
@@ -299,6 +305,7 @@ impl Engine<'_> {
         if let Some(port) = port {
             self.counters.held(port, held);
         }
+        self.copies[id].more = self.chances.draw(self.compiled.timing(hop));
         self.serve(now, resource);
     }
 
@@ -358,7 +365,7 @@ impl Engine<'_> {
             None => server.waiting[0],
         };
         let copy = self.copies[id];
-        let timing = *self.compiled.timing(copy.hop);
+        let timing = self.compiled.timing(copy.hop).longer(copy.more);
         let (start, end) = timing.serve(copy.frame.octets, copy.ready, copy.complete, now);
         if start > now {
             // It would run dry. The resource is not taken meanwhile: a PAUSE frame may pass.
@@ -492,16 +499,17 @@ impl Engine<'_> {
         let forwarding = self.tables.lookup(self.compiled, port, &mut frame, now);
         let at = self.compiled.ports[port];
         let node = &self.compiled.nodes[at.node];
-        let count = node.ports.len();
-        let routes = &node.forward[at.local as usize * count..][..count];
         self.end(id);
-        let out: Vec<RouteId> = match forwarding {
-            Forwarding::Drop => Vec::new(),
-            Forwarding::Port(out) => vec![routes[self.compiled.ports[out].local as usize]],
-            Forwarding::Flood => (0..count)
-                .filter(|local| *local != at.local as usize)
-                .map(|local| routes[local])
-                .collect(),
+        let (out, has_path): (Vec<RouteId>, bool) = match forwarding {
+            Forwarding::Drop => (Vec::new(), false),
+            Forwarding::Port(out) => {
+                let first = at.local as usize * node.ports.len();
+                (vec![node.forward[first + self.compiled.ports[out].local as usize]], false)
+            }
+            Forwarding::Flood => {
+                let (routes, has_path) = self.compiled.flooding(port);
+                (routes.collect(), has_path)
+            }
         };
         if out.is_empty() {
             self.counters.lost(&frame, Loss::Filtered);
@@ -509,13 +517,16 @@ impl Engine<'_> {
         }
         let more = out.len() - 1;
         self.counters.copied(&frame, more as u64);
-        if let Some(charge) = charge {
+        let held = charge.filter(|_| !has_path);
+        if has_path {
+            self.release(now, charge);
+        } else if let Some(charge) = charge {
             self.charges[charge].copies += u32::try_from(more).expect("few ports");
         }
         for route in out {
             let mut frame = frame;
             self.compiled.copied(&mut frame, route);
-            let copy = self.copy(frame, route, now, complete, charge);
+            let copy = self.copy(frame, route, now, complete, held);
             self.arrive(now, copy);
         }
     }
@@ -525,6 +536,7 @@ impl Engine<'_> {
         self.end(id);
         self.release(now, charge);
         self.deliver(now, &frame, host);
+        self.rebroadcast(now, &frame, host);
     }
 
     fn finish(mut self) -> Traced {

@@ -591,12 +591,19 @@ fn custom_load(compiled: &CompiledSegment, group: &Group, frames: f64, bits: f64
 
 /// The same of voice. Alone, its frames are of the length P with P = min + (start + preamble + P) ·
 /// rate, as far as there is room; it starts after its service, or when a priority wait after the
-/// frame before is over, if that is later.
+/// frame before is over, if that is later. Packets of one length do not grow, and wait for each
+/// other.
 #[allow(clippy::cast_precision_loss)]
 fn voice_load(compiled: &CompiledSegment, group: &Group, voice: &VoiceSpec) -> f64 {
     let rate = voice.sample_bits as f64 / voice.sample_ps as f64; // bits per ps
     let gathering =
         voice.min_bits.saturating_sub(voice.overhead_bits).max(voice.sample_bits) as f64 / rate;
+    let share = voice.spurts.map_or(1.0, |spurts| spurts.share());
+    if voice.fixed.is_some() {
+        // The next packet fills meanwhile.
+        let sent = compiled.preamble.to_f64() + voice.min_bits as f64 * compiled.bit.to_f64();
+        return share * ((sent + compiled.gap.to_f64()) / gathering).min(1.0);
+    }
     let wait = group.stations.priority_wait_ps;
     let owed = if wait > 0 { compiled.gap.to_f64() + wait as f64 } else { 0.0 };
     let start = group.flow.service.mean_ps().max(owed - gathering);
@@ -604,7 +611,6 @@ fn voice_load(compiled: &CompiledSegment, group: &Group, voice: &VoiceSpec) -> f
     let grown = (voice.min_bits as f64 + rate * before) / (1.0 - rate * compiled.bit.to_f64());
     let sent =
         compiled.preamble.to_f64() + grown.min(voice.max_bits as f64) * compiled.bit.to_f64();
-    let share = voice.spurts.map_or(1.0, |spurts| spurts.share());
     share * ((sent + compiled.gap.to_f64()) / (gathering + start + sent)).min(1.0)
 }
 

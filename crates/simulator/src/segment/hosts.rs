@@ -24,6 +24,10 @@ impl Hosts for SegmentHosts<'_> {
         self.stations[station].packet_time(self.segment, start)
     }
 
+    fn withdraw(&mut self, station: StationId, now: Instant) -> Option<Instant> {
+        self.stations[station].withdraw(now)
+    }
+
     fn deliver(
         &mut self,
         station: StationId,

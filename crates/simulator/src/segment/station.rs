@@ -161,6 +161,11 @@ impl Station {
         (attempt, self.take_up_next(end))
     }
 
+    /// It could begin to send. If its packet is too old, when it is ready for the next one.
+    pub fn withdraw(&mut self, now: Instant) -> Option<Instant> {
+        (self.is_voice && self.source.discard_late_voice(now.ps())).then(|| self.take_up_next(now))
+    }
+
     /// The attempt from `start` to `end`, the end of its jam, collided. Returns it, and when the
     /// station is ready for its next one.
     #[inline]

@@ -142,6 +142,16 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         for name in hosts_of(scenario)
         if name not in laboratory.stations
     ]
+    faults += [
+        Fault(
+            trial.id,
+            f"nodes.{node.name}.rebroadcast",
+            "(given)",
+            "must be absent in a measurement: no agent sends broadcasts again",
+        )
+        for node in scenario.nodes
+        if node.kind.host is not None and node.kind.host.rebroadcast is not None
+    ]
     phases = scenario.phases
     if phases.spread_ps and not on_segment:
         faults.append(
@@ -396,6 +406,15 @@ def _traffic(
     if response is None:
         real_time = not is_saturated(flow) and not laboratory.is_one_machine
         return StreamFlowTraffic(source=source, real_time=real_time)
+    if response.address != "unicast":
+        allowed = (
+            'expected "unicast": an agent answers who asked; it sends to a group only what all of'
+            " the group have granted"
+        )
+        raise InputError.of(where, "response.cast", response.address, allowed)
+    if response.retransmit is not None:
+        allowed = "must be absent in a measurement: agents send each request once"
+        raise InputError.of(where, "response.retransmit", "(given)", allowed)
     lengths = None
     if not isinstance(flow.frames, FixedLengths) or response.frames != flow.frames:
         lengths = _frames(

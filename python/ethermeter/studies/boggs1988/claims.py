@@ -4,6 +4,7 @@
 different points come from different trials and are taken as independent.
 """
 
+import itertools
 import math
 from collections.abc import Mapping
 
@@ -24,6 +25,7 @@ from ethermeter.results.interval import (
     ratio,
 )
 from ethermeter.results.query import MissingError, Results
+from ethermeter.studies.boggs1988 import problems
 from ethermeter.studies.boggs1988.curves import at, cycle_s, first, hosts_of, lengths_of, points_of
 from ethermeter.studies.judging import Entry, Finding, Rule, judged, measured_entries, rules_of
 
@@ -42,7 +44,6 @@ REACHED = 0.9
 """Share of a curve's intervals that must reach a line for the curve to count as one although its R
 squared is lower.
 """
-LARGE_OCTETS = 1024
 SIGNIFICANT = 0.05
 
 
@@ -142,30 +143,62 @@ def mean_over_lengths(entry: Entry, results: Results) -> Finding:
     return Finding(average(list(found.values())), remark=remark)
 
 
-def worst_delay_spread(entry: Entry, results: Results) -> Finding:
-    """Largest ratio of the delay's standard deviation to its mean among large frames.
-
-    At the largest number of hosts.
+def delay_spread(entry: Entry, results: Results) -> Finding:
+    """Ratio of the delay's standard deviation to its mean at one point.
 
     The two are taken as independent; they rise and fall together, so the interval is on the wide
     side.
     """
-    series = entry.series
-    found = {}
-    for frames in lengths_of(results, series):
-        hosts = hosts_of(results, series, frames)[-1]
-        if hosts < 20:
-            raise MissingError("fewer than 20 hosts")
-        if frames[0][0] >= LARGE_OCTETS:
-            delay = at(results, series, hosts, frames).estimate(Metric.TRANSMISSION_DELAY)
-            found[frames] = ratio(
-                at(results, series, hosts, frames).estimate(Metric.TRANSMISSION_DELAY_SD), delay
-            )
-    if not found:
-        raise MissingError("no large frames")
-    worst = max(found, key=lambda frames: found[frames].value)
-    remark = ", ".join(f"{of.value:.2f} at {_name(frames)}" for frames, of in found.items())
-    return Finding(found[worst], remark=remark)
+    series, hosts = entry.series, entry.read("hosts", int)
+
+    def of(frames: Lengths) -> Estimate:
+        point = at(results, series, hosts, frames)
+        return ratio(
+            point.estimate(Metric.TRANSMISSION_DELAY_SD), point.estimate(Metric.TRANSMISSION_DELAY)
+        )
+
+    others = (
+        f"{of(frames).value:.2f} at {_name(frames)}" for frames in lengths_of(results, series)
+    )
+    return Finding(of(lengths(entry.text("frames"))), remark=", ".join(others))
+
+
+def rises_with_length(entry: Entry, results: Results) -> Finding:
+    """Least gain of the bit rate from a length to the next longer one, on the mean over hosts."""
+    names = lengths_of(results, entry.series)
+    curves = [dict(_curve(entry, results, frames, since=1)) for frames in names]
+    gains = [
+        average([difference(longer[hosts], shorter[hosts]) for hosts in shorter.keys() & longer])
+        for shorter, longer in itertools.pairwise(curves)
+    ]
+    if not gains:
+        raise MissingError("one length has no next")
+    least = min(range(len(gains)), key=lambda number: gains[number].value)
+    remark = f"least beyond {_name(names[least])}"
+    return Finding(gains[least], every(decision(gain, ">", 0) for gain in gains), remark)
+
+
+def falls_with_hosts(entry: Entry, results: Results) -> Finding:
+    """Largest rank correlation of the bit rate with the number of hosts, over all lengths."""
+    ranks = {}
+    for frames in lengths_of(results, entry.series):
+        curve = _curve(entry, results, frames, since=CONTENTION_FROM)
+        ranks[frames] = rank_correlation(
+            np.array([float(hosts) for hosts, _ in curve]),
+            np.array([found.value for _, found in curve]),
+        )
+    worst = max(ranks, key=lambda frames: ranks[frames].rho)
+    falls = all(rank.falling_probability < SIGNIFICANT for rank in ranks.values())
+    return Finding(exact(ranks[worst].rho), falls, f"largest at {_name(worst)}")
+
+
+def first_rises(entry: Entry, results: Results) -> Finding:
+    """Gain of the shortest packets from one host to two."""
+    curve = dict(_curve(entry, results, lengths_of(results, entry.series)[0], since=1))
+    if not {1, 2} <= curve.keys():
+        raise MissingError("no points with one host and with two")
+    gain = difference(curve[2], curve[1])
+    return Finding(gain, decision(gain, ">", 0))
 
 
 def linear(entry: Entry, results: Results) -> Finding:
@@ -183,7 +216,8 @@ def linear(entry: Entry, results: Results) -> Finding:
             found.low <= fit.intercept.value + fit.slope.value * hosts <= found.high
             for hosts, found in curve
         )
-        if fit.determination < LINEAR and reached < REACHED * len(curve):
+        limit = entry.number("line", LINEAR)
+        if fit.determination < limit and reached < REACHED * len(curve):
             bent.append(frames)
     worst = min(fits, key=lambda frames: fits[frames].determination)
     rising = every(decision(fit.slope, ">", 0) for fit in fits.values())
@@ -438,4 +472,4 @@ def _little(entry: Entry, results: Results, frames: Lengths, hosts: int, series:
     return f"{rise}, {entry.text('consequence')}"
 
 
-RULES: Mapping[str, Rule] = rules_of(globals())
+RULES: Mapping[str, Rule] = {**rules_of(globals()), **problems.RULES}

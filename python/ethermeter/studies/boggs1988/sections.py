@@ -1,12 +1,15 @@
-"""Sections of the study boggs1988: its live tests, claim by claim."""
+"""Sections of the study boggs1988: the problems of section 4.3, and its live tests by claim."""
 
 from collections.abc import Sequence
 
 from markupsafe import Markup
 
 from ethermeter.analysis.claims import BAD, GOOD, Claim
-from ethermeter.document import Section, Text
+from ethermeter.document import Section, Table, Text
+from ethermeter.metrics import Metric
 from ethermeter.report.tables import claims_table
+from ethermeter.results.query import MissingError, Results
+from ethermeter.studies.boggs1988.problems import CLIENTS, FAULTY, REBROADCAST, RETRANSMIT
 
 LEAD = Markup(
     "Published and measured in this run, by the rules of the simulated study: a number is "
@@ -15,6 +18,52 @@ LEAD = Markup(
     "emulated: its MACs and the service times of the study’s hosts are those of the simulation, "
     "and the hosts always had a frame ready."
 )
+
+
+def problems(results: Results, claims: Sequence[Claim]) -> list[Section]:
+    """Return what section 4.3 of the paper tells in words, simulated; nothing that did not run."""
+    del claims
+    tables = [
+        _table(
+            results,
+            ("storm", REBROADCAST, FAULTY, Metric.RESENT),
+            "Frames sent again after one broadcast, by the number of faulty hosts",
+        ),
+        _table(
+            results,
+            ("collapse", RETRANSMIT, CLIENTS, Metric.EXCHANGES),
+            "Exchanges completed, by the number of clients and when requests are sent again",
+        ),
+        _table(
+            results,
+            ("backoff", "stations.odd.backoff", "stations.others.backoff", Metric.UTILISATION),
+            "Utilisation by the backoff of one host (rows) and of the others (columns)",
+        ),
+    ]
+    shown = [table for table in tables if table is not None]
+    title = "What drives an Ethernet into overload (section 4.3)"
+    return [Section("overload", "Overload", title, shown)] if shown else []
+
+
+def _table(results: Results, of: tuple[str, str, str, Metric], title: str) -> Table | None:
+    """Tabulate a metric of a series by two keys: rows, columns."""
+    series, row_key, column_key, metric = of
+    rows, columns = (
+        list(dict.fromkeys(map(str, results.along(series, key, None))))
+        for key in (row_key, column_key)
+    )
+    if not rows or not columns:
+        return None
+
+    def cell(row: str, column: str) -> str:
+        try:
+            found = results.at(series, {row_key: row, column_key: column}).estimate(metric).value
+        except MissingError:
+            return "–"
+        return f"{found:.3f}" if metric is Metric.UTILISATION else f"{found:.0f}"
+
+    body = [(row, *(cell(row, column) for column in columns)) for row in rows]
+    return Table(("", *columns), body, title)
 
 
 def measured(claims: Sequence[Claim]) -> Section:

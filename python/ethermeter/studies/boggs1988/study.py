@@ -7,7 +7,20 @@ from ethermeter.studies.definition import Study
 
 STUDY = Study(
     package=__package__,
-    experiments=("i-1", "i-2", "i-3", "i-4", "i-5", "clusters"),
+    experiments=(
+        "schoch-hupp",
+        "pair",
+        "i-2",
+        "i-1",
+        "i-5",
+        "i-4",
+        "i-3",
+        "clusters",
+        "storm",
+        "low-load",
+        "backoff",
+        "collapse",
+    ),
     rules=claims.RULES,
     presentation=Presentation(
         title="Measured Capacity of an Ethernet (Boggs, Mogul and Kent, 1988), re-measured",
@@ -43,6 +56,7 @@ STUDY = Study(
         "phases.measure='middle 1 s'",
         "phases.drain='500 ms'",
     ),
+    sections=sections.problems,
     measured=claims.measured,
     measured_section=sections.measured,
     # Nine minutes, which decide every claim that the live tests measure.

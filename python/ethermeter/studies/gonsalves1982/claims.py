@@ -258,6 +258,89 @@ def rises(entry: Entry, results: Results) -> Finding:
     return Finding(whole, every([decision(whole, ">", 0), not falling]), remark)
 
 
+def grows_linearly(entry: Entry, results: Results) -> Finding:
+    """Whether loss grows linearly with the load, from a loss of 1% on, at each value of a key."""
+    found = {}
+    for text in entry.texts("values"):
+        where = {**entry.point(), entry.text("key"): text}
+        _, losses = _curve(results, entry.series, where, "loss")
+        _, loads = _curve(results, entry.series, where, "load")
+        lossy = losses.mean(axis=0) >= entry.number("loss")
+        if lossy.sum() < 3:
+            raise MissingError(f"fewer than three numbers of hosts with losses, {where}")
+        pairs = zip(loads[:, lossy], losses[:, lossy], strict=True)
+        found[text] = student(np.array([np.corrcoef(*pair)[0, 1] ** 2 for pair in pairs]))
+    least = min(found.values(), key=lambda of: of.value)
+    are_linear = every(decision(of, ">=", entry.number("limit")) for of in found.values())
+    remark = ", ".join(f"{of.value:.3f} at {text}" for text, of in found.items())
+    return Finding(least, are_linear, remark)
+
+
+def flattens(entry: Entry, results: Results) -> Finding:
+    """Whether a quantity flattens at each value of a key, to an end that rises with the key.
+
+    The number is what a further host adds at the end of the curve over what one adds at its
+    beginning, where that is most.
+    """
+    shares, ends = {}, []
+    for text in entry.texts("values"):
+        where = {**entry.point(), entry.text("key"): text}
+        hosts, values = _curve(results, entry.series, where, entry.text("quantity"))
+        steps = np.diff(values, axis=1) / np.diff(hosts)
+        shares[text] = student(steps[:, -1] / steps[:, 0])
+        ends.append(values[:, -1])
+    most = max(shares.values(), key=lambda of: of.value)
+    are_flat = [decision(of, "<=", entry.number("limit")) for of in shares.values()]
+    rising = [decision(student(after - before), ">", 0) for before, after in pairwise(ends)]
+    remark = ", ".join(
+        f"{of.mean():.1f} at {text}" for text, of in zip(entry.texts("values"), ends, strict=True)
+    )
+    return Finding(most, every([*are_flat, *rising]), remark)
+
+
+def stays(entry: Entry, results: Results) -> Finding:
+    """Whether quantities stay the same, within a share each, at all values of a key.
+
+    Each is compared with itself at the first value.
+    """
+    found = {}
+    key, (first, *others) = entry.text("key"), entry.texts("values")
+    for quantity, limit in entry.read("shares", dict[str, float]).items():
+        for where in entry.read("curves", list[dict[str, str]]):
+            before = reading(results, entry.series, {**where, key: first}, quantity)
+            for text in others:
+                after = reading(results, entry.series, {**where, key: text}, quantity)
+                move = _moved(before, after)
+                found[f"{quantity.replace('_', ' ')} at {text}"] = (
+                    move.scaled(100 / float(before.mean())),
+                    100 * limit,
+                )
+    within = every(
+        decision(of, side, sign * limit)
+        for of, limit in found.values()
+        for side, sign in (("<=", 1), (">=", -1))
+    )
+    most = max((of for of, _ in found.values()), key=lambda of: abs(of.value))
+    remark = "; ".join(f"{of.value:+.1f}% {name}" for name, (of, _) in found.items())
+    return Finding(most, within, remark.replace("-", "−"))
+
+
+def no_better(entry: Entry, results: Results) -> Finding:
+    """Whether more hosts go with the study's packets at a loss than with others of a series."""
+    loss = entry.number("loss")
+    series, where = entry.read("study", tuple[str, dict[str, str]])
+    ours = value_at_loss(results, series, where, "hosts", loss)
+    gains = {}
+    for text in entry.texts("values"):
+        point = {**entry.point(), entry.text("key"): text}
+        others = value_at_loss(results, entry.series, point, "hosts", loss)
+        gains[text] = _moved(ours, others)
+    most = max(gains.values(), key=lambda of: of.value)
+    remark = ", ".join(f"{of.value:+.1f} at {text}" for text, of in gains.items())
+    kept = every(decision(of, "<=", entry.number("limit")) for of in gains.values())
+    return Finding(most, kept, remark.replace("-", "−"))
+
+
 def data_curves(entry: Entry, results: Results) -> Finding:
     """Decide a statement about data under load: `levels-off`, `longer-is-more`, `fair`."""
     key, texts = "stations.frames", entry.texts("frames")
@@ -300,6 +383,13 @@ def data_curves(entry: Entry, results: Results) -> Finding:
     rates = [of.each(Metric.BIT_RATE, trial) for of in last for trial in range(of.replications)]
     spread = student(np.array([np.std(of, ddof=1) / np.mean(of) for of in rates]))
     return Finding(spread, decision(spread, "<", entry.number("limit")))
+
+
+def _moved(before: Floats, after: Floats) -> Estimate:
+    """Return the difference of two means over replications that are not paired."""
+    first, last = student(before), student(after)
+    error = float(np.hypot(first.error, last.error))
+    return Estimate(last.value - first.value, error, min(first.degrees, last.degrees))
 
 
 def _named(entry: Entry) -> list[tuple[str, Where]]:

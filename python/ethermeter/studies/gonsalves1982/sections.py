@@ -38,6 +38,7 @@ MEASURED = Markup(
     "of the same file."
 )
 LEAST, MOST = "stations.frames.samples.least", "stations.frames.samples.most"
+BUFFERS = "stations.frames.samples.buffers"
 QUANTITIES: dict[str, Label] = {
     "hosts": Label("Number of hosts"),
     "load": Label("Offered load", "%"),
@@ -403,6 +404,30 @@ FAMILIES = (
             ),
         ),
     ),
+    Family(
+        "voice-fixed",
+        "Packets of one length",
+        "Section 3.3: packets of one length instead",
+        "Coders of 105 kb/s. Packets of 128 bytes, of which one fills while others wait, in 2 or 8"
+        " buffers, beside packets that grow from 128 to 1024 bytes. Section 5 feels that other"
+        " protocols would not do appreciably better.",
+        "Packets",
+        {
+            "growing": ("minimum", {LEAST: "128 B"}),
+            "2 buffers": ("fixed", {BUFFERS: "2"}),
+            "8 buffers": ("fixed", {BUFFERS: "8"}),
+        },
+        (
+            Drawing("Loss against hosts", "", "hosts", "loss"),
+            Drawing("Delay against hosts", "", "hosts", "delay"),
+            Drawing(
+                "Throughput against hosts",
+                "Without 6 bytes of header and checksum a packet.",
+                "hosts",
+                "data_throughput",
+            ),
+        ),
+    ),
 )
 SENSITIVITY = (
     "Coders of 105 kb/s, packets of 64 to 1024 bytes, around losses of 1 and 5%: one parameter"
@@ -416,8 +441,8 @@ PARAMETERS = (
         "sensitivity-turnaround",
         "segment.turnaround",
         "From a host’s decision to send to its first bit, in which it hears nothing. Fitted:"
-        " 10 µs.",
-        "10 µs",
+        " 10.5 µs.",
+        "10.5 µs",
     ),
     Parameter(
         "Arming time",

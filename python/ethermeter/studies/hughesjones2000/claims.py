@@ -152,13 +152,22 @@ def latency_at(entry: Entry, results: Results) -> Finding:
     return Finding(exact(float(latency[octets == size][0])))
 
 
-def is_flat(entry: Entry, results: Results) -> Finding:
-    """Whether a path's latency grows by no more than the entry's share up to a size.
+def flat_trip(entry: Entry, results: Results) -> Finding:
+    """Whether round trips grow by no more than the entry's share up to a size.
 
-    From the shortest frame on; ours is the growth in us.
+    From the shortest answer on; ours is the growth in us.
     """
-    octets, latency = one_way(results, entry.series, entry.flow, entry.text("how"), entry.point())
-    first, last = float(latency[0]), float(np.interp(entry.read("to", int), octets, latency))
+    texts = results.along(entry.series, ANSWER)
+    if len(texts) < 3:
+        raise MissingError(f"fewer than three sizes of {entry.series}")
+    octets = np.array([user_octets(of) for of in texts], dtype=np.float64)
+    trips = np.array(
+        [
+            results.at(entry.series, {ANSWER: of}).value(Metric.ROUND_TRIP, entry.flow) * US
+            for of in texts
+        ]
+    )
+    first, last = float(trips[0]), float(np.interp(entry.read("to", int), octets, trips))
     return Finding(
         exact(last - first),
         last - first <= entry.number("share") * first,
@@ -193,10 +202,15 @@ def between_frames(entry: Entry, results: Results) -> Finding:
 
 
 def between_line(entry: Entry, results: Results) -> Finding:
-    """Find constant or slope of the time between received frames, from a size on."""
-    constant, slope = fitted(
-        *between(results, entry.series, entry.flow), least=entry.number("least")
-    )
+    """Find constant or slope of the time between received frames, from a size on.
+
+    The constant is that of a line with the entry's slope, if it has one.
+    """
+    octets, times = between(results, entry.series, entry.flow)
+    kept = octets >= entry.number("least")
+    if "slope" in entry:
+        return Finding(exact(float(np.mean(times[kept] - entry.number("slope") * octets[kept]))))
+    constant, slope = fitted(octets, times, least=entry.number("least"))
     return Finding(exact(slope if entry.text("part") == "slope" else constant))
 
 
@@ -364,6 +378,11 @@ def _ends_us(histogram: Buckets) -> Floats:
     return np.concatenate([histogram.low_ps[:1], histogram.high_ps]) / PS_PER_US
 
 
+def _mean(histogram: Buckets) -> float:
+    middle = (histogram.low_ps + histogram.high_ps) / 2 / PS_PER_US
+    return float(np.average(middle, weights=histogram.count))
+
+
 def _deviation(histogram: Buckets) -> float:
     low, high = (of / PS_PER_US for of in (histogram.low_ps, histogram.high_ps))
     mean = np.average((low + high) / 2, weights=histogram.count)
@@ -373,9 +392,9 @@ def _deviation(histogram: Buckets) -> float:
 
 
 def peaks(entry: Entry, results: Results) -> Finding:
-    """Count the peaks of round trips beside the stream, in bins of 1 us.
+    """Whether round trips beside the stream have several peaks at some size, in bins of 1 us.
 
-    A peak exceeds both of its sides by four standard errors.
+    A peak exceeds both of its sides by four standard errors; ours is the largest number of them.
     """
     counts = [
         _peaks(trips(results, entry.flow, octets, entry.text("period")))
@@ -385,7 +404,7 @@ def peaks(entry: Entry, results: Results) -> Finding:
         f"{count} at {octets} B"
         for count, octets in zip(counts, entry.read("octets", list[int]), strict=True)
     )
-    return Finding(_pooled(float(max(counts))), remark=remark)
+    return Finding(_pooled(float(max(counts))), max(counts) > 1, remark)
 
 
 def _peaks(histogram: Buckets) -> int:
@@ -406,16 +425,13 @@ def _peaks(histogram: Buckets) -> int:
 
 
 def late(entry: Entry, results: Results) -> Finding:
-    """Find the share of late round trips without a stream, in %.
+    """Find the share of late round trips, in %.
 
     Late is later than the median by the entry's limit in us.
     """
-    shares = []
-    for octets in entry.read("octets", list[int]):
-        histogram = trips(results, entry.flow, octets, QUIET)
-        beyond = histogram.low_ps / PS_PER_US > rank(histogram, 0.5) + entry.number("limit")
-        shares.append(histogram.count[beyond].sum() / histogram.count.sum())
-    return Finding(_pooled(float(np.mean(shares)) * 100))
+    histogram = results.at(entry.series).histogram("round_trip", entry.flow)
+    beyond = histogram.low_ps / PS_PER_US > rank(histogram, 0.5) + entry.number("limit")
+    return Finding(_pooled(float(histogram.count[beyond].sum() / histogram.count.sum()) * 100))
 
 
 def widths(entry: Entry, results: Results) -> dict[tuple[int, int], float]:
@@ -471,22 +487,57 @@ def scales(entry: Entry, results: Results) -> Finding:
 
 
 def apart(entry: Entry, results: Results) -> Finding:
-    """Find the mean time between the answers of several to one request, in us."""
-    where = dict(entry.point())
-    counts = results.along(entry.series, entry.text("key"), where)
-    if len(counts) < 2:
-        raise MissingError(f"fewer than two numbers of answers in {entry.series}")
-    last = [
-        results.at(entry.series, {**where, entry.text("key"): count}).value(
-            Metric.ROUND_TRIP, "ping"
-        )
-        * US
-        for count in counts
+    """Find the mean time between the answers of several to one request, in us.
+
+    From the histograms of each of them.
+    """
+    at = results.at(entry.series, entry.point())
+    means = [
+        _mean(at.histogram("responder_round_trip", f"{entry.flow} {host}"))
+        for host in entry.texts("responders")
     ]
-    steps = [after - before for before, after in pairwise(last)]
+    steps = [after - before for before, after in pairwise(sorted(means))]
     return Finding(
         exact(float(np.mean(steps))), remark=", ".join(f"{step:.1f}" for step in steps) + " us"
     )
+
+
+def computed(entry: Entry, results: Results) -> Finding:
+    """Find a time that the study computes of its components, in us.
+
+    `constant` us and `slope` us for each octet of user data, and `burst` us for every 380 octets
+    of data and header, the last ones included.
+    """
+    if not results.along("gigabit-latency", ANSWER):
+        raise MissingError("no trial of gigabit-latency")
+    octets = entry.read("octets", int)
+    bursts = -(-(octets + 14) // 380) * entry.number("burst", 0.0)
+    return Finding(exact(entry.number("constant") + entry.number("slope") * octets + bursts))
+
+
+def same_both_ways(entry: Entry, results: Results) -> Finding:
+    """Whether streams are as fast one way as the other at every size, within the entry's share.
+
+    Ours is the largest difference in %.
+    """
+    first, second = entry.texts("flows")
+    apart_by = []
+    for of in results.along(entry.series, entry.text("key")):
+        at = results.at(entry.series, {entry.text("key"): of})
+        rates = [at.value(Metric.DATA_RATE, flow) for flow in (first, second)]
+        apart_by.append(abs(rates[1] / rates[0] - 1))
+    if not apart_by:
+        raise MissingError(f"no size of {entry.series}")
+    return Finding(exact(max(apart_by) * 100), max(apart_by) <= entry.number("share"))
+
+
+def clock_error(entry: Entry, results: Results) -> Finding:
+    """Whether delays by synchronised clocks are right within the entry's limit in us.
+
+    Ours is the largest error in us.
+    """
+    error = results.at(entry.series, entry.point()).value(Metric.DELAY_ERROR, entry.flow) * US
+    return Finding(exact(error), abs(error) <= entry.number("limit"))
 
 
 def lost(entry: Entry, results: Results) -> Finding:

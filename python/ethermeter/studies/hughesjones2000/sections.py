@@ -7,6 +7,7 @@ import numpy as np
 from ethermeter.analysis.claims import Claim
 from ethermeter.chart import number_of
 from ethermeter.document import Figure, Label, Section
+from ethermeter.metrics import Metric
 from ethermeter.report.plots import annotated
 from ethermeter.results.interval import Floats, student
 from ethermeter.results.query import Results
@@ -21,11 +22,15 @@ from ethermeter.studies.families import (
     published_line,
 )
 from ethermeter.studies.hughesjones2000.claims import (
+    ANSWER,
     PS_PER_US,
     QUIET,
+    US,
     between,
+    frame,
     one_way,
     trips,
+    user_octets,
     waits,
 )
 
@@ -40,6 +45,7 @@ FAST = (
     "two switches, two modules",
 )
 FAST_IDS = ("direct", "same", "different", "two-same", "two-different", "two-gigabit")
+CASTS = {"flows.ping.cast": "broadcast", "flows.ping.response.cast": "broadcast"}
 GIGABIT = {"direct": "3.1-direct", "Alteon 180": "3.1-alteon", "BATM Titan 4": "3.1-batm"}
 
 
@@ -90,24 +96,56 @@ def _mixed_latency(results: Results, by: By) -> Figure:
 
 def _broadcast(results: Results, by: By) -> Figure:
     direct, through = "direct", "BATM Titan 4"
-    lines = (
-        line_of(
-            direct,
-            *one_way(
-                results, "broadcast-direct", "ping", "answer", {"flows.ping.cast": "broadcast"}
-            ),
-        ),
-        line_of(through, *one_way(results, "broadcast-batm", "ping", "request")),
-    )
-    marks = [
-        *published_line(direct, by, "5.1-broadcast", (64, 750, 1500)),
-        *published_line(through, by, "5.1-broadcast-batm", (600, 1050, 1500)),
+    lines = [
+        line_of(direct, *_trips(results, "broadcast-direct", CASTS)),
+        line_of(through, *_trips(results, "broadcast-batm", {})),
     ]
-    marks += [(through, octets, by["5.1-broadcast-short"].published) for octets in (64, 300)]
-    text = "The study’s switch takes as long for 64 as for 600 B, which the model cannot."
-    return Figure(
-        annotated(lines, marks, SIZE, LATENCY, "Path"), "Broadcast at 1 Gb/s (figure 5.1)", text
+    floor = by["5.1-broadcast-short"].published
+    marks = [(through, octets, floor) for octets in (64, 300, 600)]
+    marks.append((through, 1500, by["5.1-broadcast-1500"].published))
+    text = (
+        "The study’s switch takes as long for 64 as for 600 B; here an answer waits until the"
+        " copies of its request are made."
     )
+    return Figure(
+        annotated(lines, marks, SIZE, Label("Round trip", "µs"), "Path"),
+        "Broadcast requests and answers at 1 Gb/s (figure 5.1)",
+        text,
+    )
+
+
+def _trips(results: Results, series: str, where: dict[str, str]) -> tuple[Floats, Floats]:
+    """Return user octets of answers and round trips in us, shape `(sizes,)` each."""
+    texts = results.along(series, ANSWER, where)
+    values = [
+        results.at(series, {**where, ANSWER: of}).value(Metric.ROUND_TRIP, "ping") * US
+        for of in texts
+    ]
+    return np.array([user_octets(of) for of in texts], dtype=np.float64), np.array(values)
+
+
+def _responders(octets: int) -> "Maker":
+    def make(results: Results, _by: By) -> Figure:
+        at = results.at("multicast-request", {ANSWER: frame(octets)})
+        lines = []
+        for number in (1, 2, 3):
+            found = at.histogram("responder_round_trip", f"ping answerer{number}")
+            ends = np.concatenate([found.low_ps[:1], found.high_ps]) / PS_PER_US
+            share = found.count / found.count.sum() * 100
+            lines.append(
+                line_of(
+                    f"PC {number}",
+                    [float(ends[0]), *ends.tolist(), float(ends[-1])],
+                    [0.0, *share.tolist(), float(share[-1]), 0.0],
+                )
+            )
+        return Figure(
+            annotated(lines, (), Label("Round trip", "µs"), Label("Share", "%"), "Responder"),
+            f"Three answers of {octets} B to a multicast request (figure 5.5)",
+            "Nothing is random here: each PC has one round trip.",
+        )
+
+    return make
 
 
 def _histogram(number: int, switch: str, octets: int) -> "Maker":
@@ -255,9 +293,12 @@ FAMILIES = (
             ),
             ClaimGrid(
                 "Least time between frames at 1 Gb/s, µs (table 4.1)",
-                ("User data", "Regular", "Random"),
+                ("User data", "Calculated", "Regular", "Random"),
                 tuple(
-                    (f"{of} B", (f"t4.1-regular-{of}", f"t4.1-random-{of}"))
+                    (
+                        f"{of} B",
+                        (f"t4.1-calculated-{of}", f"t4.1-regular-{of}", f"t4.1-random-{of}"),
+                    )
                     for of in (512, 1024, 1500)
                 ),
             ),
@@ -271,8 +312,11 @@ FAMILIES = (
             ),
             ClaimGrid(
                 "Time between the answers of three, µs (table 5.1)",
-                ("User data", "Between peaks"),
-                tuple((f"{of} B", (f"t5.1-{of}",)) for of in (64, 1024, 1500)),
+                ("User data", "On the wire", "To place a frame", "Between peaks"),
+                tuple(
+                    (f"{of} B", (f"t5.1-wire-{of}", f"t5.1-place-{of}", f"t5.1-{of}"))
+                    for of in (64, 1024, 1500)
+                ),
             ),
         ),
     ),
@@ -283,7 +327,7 @@ FAMILIES = (
         "An empty path is the sum of its stages: software, bus, interface, wire, and what a switch"
         " adds.",
         (),
-        (_gigabit_latency, _fast_latency, _mixed_latency, _broadcast),
+        (_gigabit_latency, _fast_latency, _mixed_latency),
     ),
     Family(
         "hj-background",
@@ -312,6 +356,14 @@ FAMILIES = (
             _between_fast,
             *(_spacing(octets) for octets in (512, 1024, 1500)),
         ),
+    ),
+    Family(
+        "hj-groups",
+        "Groups",
+        "Broadcast and multicast",
+        "Copies of a flooded frame take a path of their own in the switch, one after another.",
+        (),
+        (_broadcast, *(_responders(octets) for octets in (64, 1024, 1500))),
     ),
 )
 

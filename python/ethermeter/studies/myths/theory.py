@@ -20,7 +20,9 @@ from ethermeter.theory.entry import Throughput
 Quantity = tuple[float, str]
 FULL = 10.0
 """Packet times at which a curve of delay ends."""
-OTHER_ENDS = (5.0, 20.0)
+RESPONSE_END = 20.0
+"""The same of response times on the experimental Ethernet: each paper has its own axis."""
+OTHER_ENDS = (5.0, 10.0, 20.0)
 """Where it might have ended as well; a remark says what becomes of the knee then."""
 EXPERIMENTAL = {"rate_bps": 3e6, "slot_s": 16e-6}
 """The experimental Ethernet as Metcalfe and Boggs count: 3 Mb/s and a slot of 16 us."""
@@ -66,7 +68,7 @@ def _response_limit() -> Quantity:
     )
 
 
-def almes_lazowska_knee(bits: int, *, end: float = FULL) -> float:
+def almes_lazowska_knee(bits: int, *, end: float = RESPONSE_END) -> float:
     """Offered load at the knee of response time, on the experimental Ethernet.
 
     For packets of a number of bits.

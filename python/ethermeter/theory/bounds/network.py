@@ -20,6 +20,8 @@ from ethermeter.theory.bounds.tfa import Indices, Server, Visits
 
 _HALF_DUPLEX = "is half-duplex: CSMA/CD has no bound"
 _SHARED = Access(fault="is at a shared segment, of which there is no model here")
+_FLOODED = "makes the copies of a flooded frame one after another, which has no bound"
+_RANDOM = "has a random service time, which has no bound here"
 _PAUSED = "may be silenced by PAUSE frames, which have no bound"
 
 
@@ -28,6 +30,7 @@ class Emission:
     """What a host sends: the messages of a flow, or the responses of one of its receivers.
 
     `arrivals`: their messages and buckets. `after`: the visit behind which they are sent, or -1.
+    `others`: hosts that take its frames in beside its receivers.
     `is_single`, `is_one_at_host`: whether there is at most one message of them at a time, in the
     network, or in the first stage of their host. `is_alternate`: whether each comes to this stage
     when the one before has left it, and waits at its source until then.
@@ -43,6 +46,7 @@ class Emission:
     is_single: bool = False
     is_one_at_host: bool = False
     is_alternate: bool = False
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,12 @@ class Network:
         self._wires()
         self._stages()
 
+    def taking(self, cast: str, group: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the hosts that take in frames of a cast, beside its receivers."""
+        if cast == "broadcast":
+            return tuple(node for node, kind in enumerate(self.kinds) if isinstance(kind, Host))
+        return group if cast == "multicast" else ()
+
     def host(self, node: int) -> Host:
         """Return the settings of a node that is a host."""
         kind = self.kinds[node]
@@ -270,7 +280,9 @@ class Network:
             self.stage_rooms[resource] = min(room, stage.queue_frames)
         timing = Timing.of_stage(stage, resource)
         server = self.servers[resource]
-        self.servers[resource] = replace(server, batch=max(server.batch, timing.batch_ps))
+        fault = _RANDOM if stage.random is not None else server.fault
+        batch = max(server.batch, timing.batch_ps)
+        self.servers[resource] = replace(server, batch=batch, fault=fault)
         self.timings.append(timing)
         return len(self.timings) - 1
 
@@ -279,6 +291,7 @@ class Network:
         self.receive: dict[int, list[int]] = {}
         self.ingress: dict[int, list[int]] = {}
         self._fabric: dict[int, Callable[[int, int], list[int]]] = {}
+        self._flood: dict[int, list[int]] = {}
         for node, kind in enumerate(self.kinds):
             if isinstance(kind, Host):
                 self.send[node] = [self._stage(node, stage) for stage in kind.send]
@@ -290,6 +303,11 @@ class Network:
                     ingress = kind.ingress
                     self.ingress[port] = [self._stage(node, ingress)] if ingress else []
                 self._fabric[node] = self._switch_fabric(node, kind)
+                if kind.flood is not None:
+                    self._flood[node] = [self._stage(node, kind.flood)]
+                    resource = self.timings[self._flood[node][0]].resource
+                    server = self.servers[resource]
+                    self.servers[resource] = replace(server, fault=_FLOODED)
 
     @staticmethod
     def _always(stages: list[int]) -> Callable[[int, int], list[int]]:
@@ -344,13 +362,24 @@ class Network:
     def _out(self, port: int, sent: Emission) -> list[int]:
         """Ports through which a switch or router may forward what comes in at a port."""
         node = self.owner[port]
-        kind = self.kinds[node]
-        if isinstance(kind, Switch) and (sent.is_group or kind.learning != "known"):
+        if self._may_flood(node, sent):
             return [each for each in self.ports[node] if each != port]
         if sent.is_group:
             return []
         out = self.toward(node, sent.to[0])
         return [] if out in (port, -1) else [out]
+
+    def _may_flood(self, node: int, sent: Emission) -> bool:
+        """Whether a switch may send what it receives to all ports."""
+        kind = self.kinds[node]
+        return isinstance(kind, Switch) and (sent.is_group or kind.learning != "known")
+
+    def _between(self, port: int, out: int, sent: Emission) -> list[int]:
+        """Return the stages of a switch or router from a port in to a port out."""
+        node = self.owner[port]
+        if node in self._flood and self._may_flood(node, sent):
+            return self._flood[node]
+        return self._fabric[node](port, out)
 
     def emit(self, sent: Emission) -> Sent:
         """Add the visits of what a host sends, and return where it goes."""
@@ -369,10 +398,12 @@ class Network:
                 if node in sent.to:
                     last[node] = self._chain(self.receive[node], here, sent)[0]
                     self._complete(last[node])
+                elif node in sent.others:
+                    self._chain(self.receive[node], here, sent)
                 continue
             here = self._chain(self.ingress.get(port, []), here, sent)
             for out in self._out(port, sent):
-                there = self._chain([*self._fabric[node](port, out), out], here, sent)
+                there = self._chain([*self._between(port, out, sent), out], here, sent)
                 waiting.extend((end, there) for end in self._ends_of(out))
         return Sent(first, at[0], last)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ethermeter.nodes import links_in
+from ethermeter.nodes import links_in, rebroadcasts
 from ethermeter.scenario import CoderArrivals, Flow, Scenario
 from ethermeter.theory.bounds.attempt import Attempt, Planned, path_reason
 from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
@@ -39,6 +39,8 @@ _ROUNDING_PS = 2**-10
 _TRANSFER = "a transfer has no arrival curve"
 _LATE = "messages may wait at their source for those before them"
 _CLOCKS = "exchanges of times between clocks are not bounded"
+_REBROADCASTS = "hosts that send broadcasts again are not bounded"
+_RETRANSMISSIONS = "requests that are sent again are not bounded"
 _DEFAULT_RING = 256
 
 
@@ -73,6 +75,10 @@ def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
     """
     if scenario.clocks == "compared":
         return _refused(scenario, _CLOCKS)
+    if rebroadcasts(scenario):
+        return _refused(scenario, _REBROADCASTS)
+    if any(flow.response and flow.response.retransmit for flow in scenario.flows):
+        return _refused(scenario, _RETRANSMISSIONS)
     accesses = _accesses(scenario)
     assumed = _Assumptions()
     while True:
@@ -232,6 +238,7 @@ def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float |
         is_single=flow.response is not None and flow.response.timeout_ps is None,
         is_one_at_host=is_alternate and not queues,
         is_alternate=is_alternate and limits_of(flow.service) == (0, 0),
+        others=network.taking(flow.address, to),
     )
     planned = Planned(request, network.emit(request))
     if flow.response is not None:
@@ -293,7 +300,8 @@ def _respond(
         request,
         host=receiver,
         to=(request.host,),
-        is_group=False,
+        is_group=flow.response.address != "unicast",
+        others=network.taking(flow.response.address, (*request.to, request.host)),
         arrivals=arrivals,
         after=after,
     )

@@ -6,6 +6,7 @@ serves one frame at a time, first come, first served; its work is time, so that 
 
 from dataclasses import dataclass, replace
 
+from ethermeter.entities import mean_ps
 from ethermeter.scenario import Link, Stage
 from ethermeter.theory.bounds.turns import Turn
 
@@ -35,6 +36,7 @@ class Timing:
     which the next stage may begin; None for all. `delay_ps`: time to the next stage. `batch_ps`:
     longest time that a frame waits there for others. `spare_ps`: by how much less than these a
     frame may take. `access_ps`: by how much longer the resource may be kept than the line is.
+    `random_ps`: mean of the random service time, which is in none of the times.
     """
 
     resource: int
@@ -49,6 +51,7 @@ class Timing:
     batch_ps: int
     spare_ps: int = 0
     access_ps: int = 0
+    random_ps: float = 0.0
 
     @classmethod
     def of_stage(cls, stage: Stage, resource: int) -> "Timing":
@@ -63,8 +66,9 @@ class Timing:
             burst.ps if burst else 0,
             stage.overlap_octets,
             stage.delay_ps,
-            0,
+            stage.recovery_ps,
             stage.coalesce.ps if stage.coalesce and stage.coalesce.frames > 1 else 0,
+            random_ps=mean_ps(stage.random.time) / stage.random.one_in if stage.random else 0.0,
         )
 
     @classmethod

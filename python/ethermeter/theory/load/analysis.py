@@ -180,7 +180,7 @@ class _Analysis:
         server = network.rows.server[visit]
         if server >= len(network.owner):
             timing = network.timings[network.rows.timing[visit]]
-            return sum(timing.work_ps(octets) for octets in message)
+            return sum(timing.work_ps(octets) + timing.random_ps for octets in message)
         link = network.links[server // 2]
         around = link.preamble_octets + link.gap_octets
         return link.ps_per_octet * sum(octets + around for octets in message)

@@ -85,6 +85,8 @@ def _requests(flow: Flow, way: Way) -> FlowMean | str:
     longest_ps = max(there_ps) + response.think.ps + max(back_ps)
     if response.timeout_ps is not None and longest_ps >= response.timeout_ps:
         return "its responses come behind its timeout"
+    if response.retransmit is not None and longest_ps >= response.retransmit.after_ps:
+        return "its requests are sent again"
     mean_there_ps, mean_back_ps = (
         sum(s * time for s, time in zip(shares, times, strict=True))
         for times, (_, shares) in ((there_ps, there), (back_ps, back))

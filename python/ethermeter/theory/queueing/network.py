@@ -19,7 +19,7 @@ import numpy as np
 from ethermeter.arguments import Array
 from ethermeter.counts import Integers
 from ethermeter.metrics import Caution
-from ethermeter.nodes import links_in
+from ethermeter.nodes import links_in, rebroadcasts
 from ethermeter.scenario import CoderArrivals, Scenario
 from ethermeter.theory.bounds.network import Emission
 from ethermeter.theory.bounds.sources import Arrivals, Message, leaves_at_once
@@ -114,7 +114,8 @@ class _Analysis:
         # Responses and acknowledgements take of the way back.
         self.backs.append([])
         for to in sent.last if flow.response is not None or flow.transfer is not None else ():
-            back = dataclasses.replace(emission, host=to, to=(emission.host,), is_group=False)
+            is_group = flow.response is not None and flow.response.address != "unicast"
+            back = dataclasses.replace(emission, host=to, to=(emission.host,), is_group=is_group)
             of_back = network.emit(back)
             self.backs[-1] += [tuple(self._path(visit)) for visit in of_back.last.values()]
         self.visits.append(range(begin, len(network.rows.flow)))
@@ -385,6 +386,9 @@ class _Analysis:
 
     def _flow(self, number: int) -> FlowMean:
         flow, source = self.scenario.flows[number], self.sources[number]
+        if rebroadcasts(self.scenario):
+            why = "hosts that send broadcasts again add load of which nobody knows how much"
+            return FlowMean(flow.name, None, None, None, (), why)
         if isinstance(source, str):
             found = self._closed(number)
             if isinstance(found, FlowMean):

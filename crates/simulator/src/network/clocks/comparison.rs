@@ -206,6 +206,8 @@ impl Comparison {
             fragment: 0,
             answer: is_answer.then_some(0),
             broadcast: false,
+            hops: 0,
+            attempt: 0,
             padding: 0,
             samples: 0,
             born: now,

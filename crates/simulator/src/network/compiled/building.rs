@@ -36,6 +36,7 @@ impl CompiledNetwork {
             listed_nodes: scenario.nodes.len(),
             ports: Vec::new(),
             timings: Vec::new(),
+            randoms: Vec::new(),
             rooms: Vec::new(),
             classes: Vec::new(),
             priorities: scenario.flows.iter().map(|flow| flow.priority.unwrap_or(0)).collect(),
@@ -84,18 +85,20 @@ impl<'t> Builder<'t> {
 
     pub fn nodes(&mut self) {
         for node in &self.expanded.nodes {
-            let (role, ring) = match &node.kind {
-                Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256)),
-                Kind::Switch(switch) => (Role::Switch(switch.learning), 0),
-                Kind::Router(_) => (Role::Router, 0),
-                Kind::Hub(_) => (Role::Hub, 0),
+            let (role, ring, rebroadcast) = match &node.kind {
+                Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256), host.rebroadcast),
+                Kind::Switch(switch) => (Role::Switch(switch.learning), 0, None),
+                Kind::Router(_) => (Role::Router, 0, None),
+                Kind::Hub(_) => (Role::Hub, 0, None),
             };
             self.compiled.nodes.push(CompiledNode {
                 role,
                 ports: Vec::new(),
                 forward: Vec::new(),
+                flood: Vec::new(),
                 send: None,
                 ring,
+                rebroadcast,
                 clock: None,
             });
         }
@@ -133,6 +136,7 @@ impl<'t> Builder<'t> {
                     delay: Span::from_ps(link.delay_ps),
                     gap: Span::from_ps(link.gap_octets * link.ps_per_octet),
                     coalesce: None,
+                    random: None,
                 });
                 self.compiled.rooms.push(room);
                 let classes = classes_of(own);
@@ -180,7 +184,11 @@ impl<'t> Builder<'t> {
                 resource
             }
         };
-        self.compiled.timings.push(Timing::new(stage, resource));
+        let random = stage.random.as_ref().map(|random| {
+            self.compiled.randoms.push(random.clone());
+            small(self.compiled.randoms.len() - 1)
+        });
+        self.compiled.timings.push(Timing { random, ..Timing::new(stage, resource) });
         StageId::new(self.compiled.timings.len() - 1)
     }
 

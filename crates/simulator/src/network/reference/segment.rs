@@ -30,7 +30,8 @@ impl Engine<'_> {
         let Copy { frame, ready, route, .. } = self.copies[copy];
         let is_sender = self.compiled.nodes[frame.from].send == Some(route);
         // A host's own frames wait in their source, too, as those of stations do.
-        let arrived = if is_sender { frame.born } else { ready };
+        let is_first = frame.hops == 0 && frame.attempt == 0;
+        let arrived = if is_sender && is_first { frame.born } else { ready };
         let medium = &mut self.media[number as usize];
         medium.hosts_mut().take_up(station, (copy, frame.octets), now, arrived);
         medium.offer(now, station);

@@ -239,6 +239,8 @@ impl Connection {
             fragment: 0,
             answer: (index == 1).then_some(0),
             broadcast: false,
+            hops: 0,
+            attempt: 0,
             padding: 0,
             samples: 0,
             born: now,

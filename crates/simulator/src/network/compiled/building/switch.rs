@@ -47,6 +47,14 @@ impl Builder<'_> {
                 });
             }
         }
+        if let Some(stage) = &switch.flood {
+            let path = self.stage(node, stage);
+            let flood = ports
+                .iter()
+                .map(|port| self.route(&[path, port.stage()], Last::Port(port.peer())))
+                .collect();
+            self.compiled.nodes[node].flood = flood;
+        }
     }
 
     /// Routes between the ports of a node, each over what `fabric` gives.
