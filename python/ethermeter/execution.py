@@ -17,6 +17,7 @@ from ethermeter.entities import (
     stations_in,
 )
 from ethermeter.faults import InputError
+from ethermeter.framing import packet_octets
 from ethermeter.nodes import links_in
 from ethermeter.results.query import Results
 from ethermeter.scenario import (
@@ -577,7 +578,7 @@ def _effort_of_flows(scenario: Scenario) -> float:
             moves = flow.transfer.job.file or flow.transfer.job.stream
             most = time_ps / octet_ps
             octets = most if moves is None or moves.octets is None else min(moves.octets, most)
-            total += octets / flow.transfer.tcp.mtu_octets
+            total += octets / packet_octets(flow.transfer)
             continue
         shortest = min(lengths_of(flow.frames)[0])
         between_ps = 0.0

@@ -1,6 +1,14 @@
 """Framing: the frames in which a message goes, and what of them is no data."""
 
-from ethermeter.scenario import FixedLengths, Flow, Framing, Lengths, MixLengths, SamplesLengths
+from ethermeter.scenario import (
+    FixedLengths,
+    Flow,
+    Framing,
+    Lengths,
+    MixLengths,
+    SamplesLengths,
+    Transfer,
+)
 
 SHORTEST_FRAME_OCTETS = 64
 FCS_OCTETS = 4
@@ -64,6 +72,13 @@ def frame_octets(framing: Framing, octets: int, *, is_ipv6: bool = False) -> lis
         max(length, SHORTEST_FRAME_OCTETS)
         for length in (*lengths, left + header + AROUND_DATA_OCTETS)
     ]
+
+
+def packet_octets(transfer: Transfer) -> int:
+    """Return the longest packet of a transfer, of TCP or IPX, in octets without its frame."""
+    protocol = transfer.tcp or transfer.ipx
+    assert protocol is not None  # checked
+    return protocol.mtu_octets
 
 
 def message_octets(flow: Flow, bits: int) -> list[int]:

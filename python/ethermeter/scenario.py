@@ -1210,13 +1210,32 @@ class Tcp(Table, frozen=True, kw_only=True):
     """Time in which the application reads an octet, at most 1 ms."""
 
 
+class Ipx(Table, frozen=True, kw_only=True):
+    """Messages over IPX, whose ends take turns.
+
+    As those of the NetWare Core Protocol do: a burst of packets, then an acknowledgement, or the
+    answer in its place.
+    """
+
+    mtu_octets: Annotated[int, FileKey(name="mtu", unit="size", least=31, most=65535)] = 1500
+    """Longest IPX packet, 31 B to 65535 B."""
+    burst: Annotated[int, FileKey(least=1, most=1000)] = 1
+    """Packets that follow each other before the other end's turn."""
+    timeout_ps: Annotated[
+        int, FileKey(name="timeout", unit="time", least=1, most=1000000000000000)
+    ] = 1000000000000
+    """Time after which the end that asks repeats what was not answered."""
+
+
 class Transfer(Table, frozen=True, kw_only=True):
-    """Data over a connection of TCP."""
+    """Data over a connection; exactly one of `tcp` and `ipx` is set."""
 
     job: Annotated[Job, FileKey(name="")]
     """What the applications do."""
-    tcp: Tcp
-    """How both ends do it."""
+    tcp: Tcp | None = None
+    """How both ends do it over TCP."""
+    ipx: Ipx | None = None
+    """How both ends do it over IPX, in turns."""
 
 
 class Shaper(Table, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-//! Data over a TCP connection.
+//! Data over a connection of TCP or IPX.
 
 use crate::fault::Faults;
 use crate::limits::LONGEST_PS;
@@ -8,8 +8,8 @@ use ethermeter_traffic::times::Times;
 use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
 
-/// Data over a connection of TCP.
-#[table]
+/// Data over a connection; exactly one of `tcp` and `ipx` is set.
+#[table(together)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -17,8 +17,12 @@ pub struct Transfer {
     /// What the applications do.
     #[file(key = "")]
     pub job: Job,
-    /// How both ends do it.
-    pub tcp: Tcp,
+    /// How both ends do it over TCP.
+    #[serde(default)]
+    pub tcp: Option<Tcp>,
+    /// How both ends do it over IPX, in turns.
+    #[serde(default)]
+    pub ipx: Option<Ipx>,
 }
 
 /// What the applications of a transfer do.
@@ -182,6 +186,29 @@ pub struct Tcp {
     pub read_ps_per_octet: u64,
 }
 
+/// Messages over IPX, whose ends take turns.
+///
+/// As those of the NetWare Core Protocol do: a burst of packets, then an acknowledgement, or the
+/// answer in its place.
+#[table]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Ipx {
+    /// Longest IPX packet, 31 B to 65535 B.
+    #[serde(default = "ethernet_mtu")]
+    #[file(key = "mtu", unit = "size", least = 31, most = 65_535)]
+    pub mtu_octets: u64,
+    /// Packets that follow each other before the other end's turn.
+    #[serde(default = "one")]
+    #[file(least = 1, most = 1_000)]
+    pub burst: u32,
+    /// Time after which the end that asks repeats what was not answered.
+    #[serde(default = "a_second")]
+    #[file(key = "timeout", unit = "time", least = 1, most = LONGEST_PS)]
+    pub timeout_ps: u64,
+}
+
 /// Congestion control: how the window grows, and what a loss leaves of it.
 #[table]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -264,6 +291,8 @@ fn a_fifth_of_a_second() -> u64 {
 
 /// Headers of IP (RFC 791) and TCP (RFC 9293) without options.
 pub const HEADER_OCTETS: u64 = 40;
+/// The header of IPX (Novell, IPX Router Specification, 1992).
+pub const IPX_HEADER_OCTETS: u64 = 30;
 
 /// The largest window that can be scaled to (RFC 7323 § 2.3).
 const MOST_OCTETS: i128 = 1 << 30;
@@ -298,10 +327,26 @@ impl Tcp {
 }
 
 impl Transfer {
+    /// Longest packet in octets.
+    #[must_use]
+    pub fn mtu_octets(&self) -> u64 {
+        let tcp = self.tcp.map(|tcp| tcp.mtu_octets);
+        tcp.or(self.ipx.map(|ipx| ipx.mtu_octets)).expect("checked")
+    }
+
     /// Length of its longest frame in octets.
     #[must_use]
     pub fn longest_frame(&self) -> u64 {
-        (self.tcp.mtu_octets + OVERHEAD.0).max(SHORTEST.0)
+        (self.mtu_octets() + OVERHEAD.0).max(SHORTEST.0)
+    }
+
+    fn check_together(&self, faults: &mut Faults) {
+        if self.tcp.is_some() == self.ipx.is_some() {
+            faults.add("tcp", "exactly one of tcp and ipx must be given");
+        }
+        if let (Some(_), Job::File(File { ahead: 2.., .. })) = (&self.ipx, &self.job) {
+            faults.add("job.file.ahead", "must be 1 with ipx, whose ends take turns");
+        }
     }
 }
 

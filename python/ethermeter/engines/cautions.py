@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from ethermeter.counts import LOSSES, Counts, Floats, FlowCounts, StationCounts
 from ethermeter.entities import per_station
-from ethermeter.framing import lengths_of, message_octets
+from ethermeter.framing import lengths_of, message_octets, packet_octets
 from ethermeter.metrics import Caution, Masks, caution_mask
 from ethermeter.metrics.formulas import LOST, floats
 from ethermeter.scenario import CoderArrivals, Flow, SaturatedArrivals, Scenario
@@ -147,7 +147,7 @@ def _has_mean(steps: Floats, error: float) -> npt.NDArray[np.bool_]:
 def _is_legal(flow: Flow) -> bool:
     """Whether all frames of a flow have a length that the standard allows."""
     if flow.transfer is not None:
-        return flow.transfer.tcp.mtu_octets + AROUND_PACKET <= LONGEST
+        return packet_octets(flow.transfer) + AROUND_PACKET <= LONGEST
     lengths = [flow.frames, *([flow.response.frames] if flow.response is not None else [])]
     return all(
         SHORTEST <= octets <= LONGEST

@@ -1321,8 +1321,23 @@ class TcpKeys(TypedDict, total=False):
     """Time in which the application reads an octet, at most 1 ms."""
 
 
+class IpxKeys(TypedDict, total=False):
+    """Messages over IPX, whose ends take turns.
+
+    As those of the NetWare Core Protocol do: a burst of packets, then an acknowledgement, or the
+    answer in its place.
+    """
+
+    mtu: str | None
+    """Longest IPX packet, 31 B to 65535 B."""
+    burst: int | None
+    """Packets that follow each other before the other end's turn."""
+    timeout: str | None
+    """Time after which the end that asks repeats what was not answered."""
+
+
 class TransferKeys(TypedDict, total=False):
-    """A transfer of data over a TCP connection."""
+    """A transfer of data over a connection of TCP or IPX."""
 
     stream: StreamKeys | None
     """Octets from `from` to `to`, as fast as possible; without end if `size` is absent. Instead of
@@ -1330,8 +1345,10 @@ class TransferKeys(TypedDict, total=False):
     """
     file: FileKeys | None
     """File that is copied block by block; instead of `stream`."""
-    tcp: Required[TcpKeys]
+    tcp: TcpKeys | None
     """TCP at both ends of the connection."""
+    ipx: IpxKeys | None
+    """IPX at both ends, which take turns; instead of `tcp`, in simulations only."""
 
 
 class ShaperKeys(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""Transfers: data over TCP in place of messages."""
+"""Transfers: data over TCP or IPX in place of messages."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -73,7 +73,7 @@ class Tcp(FileTable, frozen=True, kw_only=True):
 
 
 class Transfer(FileTable, frozen=True, kw_only=True):
-    """A transfer of data over a TCP connection."""
+    """A transfer of data over a connection of TCP or IPX."""
 
     stream: scenario.Stream | None = None
     """Octets from `from` to `to`, as fast as possible; without end if `size` is absent. Instead of
@@ -81,13 +81,19 @@ class Transfer(FileTable, frozen=True, kw_only=True):
     """
     file: scenario.File | None = None
     """File that is copied block by block; instead of `stream`."""
-    tcp: Tcp
+    tcp: Tcp | None = None
     """TCP at both ends of the connection."""
+    ipx: scenario.Ipx | None = None
+    """IPX at both ends, which take turns; instead of `tcp`, in simulations only."""
 
     def check(self) -> None:
-        """Refuse both jobs, or none."""
+        """Refuse both jobs, or none, and both protocols, or none."""
         if (self.stream is None) == (self.file is None):
             raise complaint("expected exactly one of stream and file")
+        if (self.tcp is None) == (self.ipx is None):
+            raise complaint("expected exactly one of tcp and ipx")
+        if self.ipx is not None and self.file is not None and self.file.ahead > 1:
+            raise complaint("expected ahead = 1 with ipx, whose ends take turns")
 
 
 class _TransferReader:
@@ -102,7 +108,8 @@ class _TransferReader:
         """Return the transfer."""
         transfer: Transfer = table_reader(Transfer).read(value)
         job = scenario.Job(stream=transfer.stream, file=transfer.file)
-        return scenario.Transfer(job=job, tcp=transfer.tcp.lowered())
+        tcp = None if transfer.tcp is None else transfer.tcp.lowered()
+        return scenario.Transfer(job=job, tcp=tcp, ipx=transfer.ipx)
 
     def schema_in(self, tables: Schema) -> Schema:
         """Return its JSON Schema."""

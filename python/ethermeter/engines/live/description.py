@@ -233,6 +233,7 @@ def _flows(
             faults += error.faults
             continue
         is_spinning = flow.response is not None and not laboratory.is_one_machine
+        tcp = None if flow.transfer is None else flow.transfer.tcp
         made.append(
             FlowDescription(
                 name=name,
@@ -246,7 +247,7 @@ def _flows(
                 attention="spinning" if is_spinning else "sleeping",
                 traffic=traffic,
                 cast=flow.address,
-                congestion=None if flow.transfer is None else flow.transfer.tcp.congestion,
+                congestion=None if tcp is None else tcp.congestion,
                 priority=flow.priority,
             )
         )
@@ -265,7 +266,8 @@ def selective_acknowledgements(scenario: Scenario) -> bool | None:
 
     Raises InputError if transfers differ: the setting is one of a host.
     """
-    found = {flow.transfer.tcp.sack for flow in scenario.flows if flow.transfer is not None}
+    transfers = [flow.transfer for flow in scenario.flows if flow.transfer is not None]
+    found = {transfer.tcp.sack for transfer in transfers if transfer.tcp is not None}
     if len(found) > 1:
         allowed = (
             "expected the same value in all measured flows: a host acknowledges selectively or not"
@@ -386,6 +388,10 @@ def _traffic(
 ) -> FlowTraffic:
     if flow.transfer is not None:
         job = flow.transfer.job
+        if flow.transfer.ipx is not None:
+            raise InputError.of(
+                where, "transfer.ipx", "given", "expected tcp: IPX is only simulated"
+            )
         if job.file is not None:
             return FileFlowTraffic(file=job.file)
         return TransferFlowTraffic(octets=None if job.stream is None else job.stream.octets)

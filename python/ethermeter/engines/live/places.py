@@ -18,7 +18,7 @@ from ethermeter.engines.live.trials import Underway, trial_of
 from ethermeter.engines.work import Finished, Work
 from ethermeter.entities import senders
 from ethermeter.faults import InputError
-from ethermeter.framing import AROUND_DATA_OCTETS, lengths_of
+from ethermeter.framing import AROUND_DATA_OCTETS, lengths_of, packet_octets
 from ethermeter.live_test import AgentEntry
 from ethermeter.nodes import hosts_in
 from ethermeter.scenario import Scenario
@@ -238,7 +238,7 @@ def mtu_octets(scenario: Scenario) -> int:
     found: list[int] = []
     for flow in scenario.flows:
         if flow.transfer is not None:
-            found.append(max(MTU_OCTETS, flow.transfer.tcp.mtu_octets))
+            found.append(max(MTU_OCTETS, packet_octets(flow.transfer)))
         elif not isinstance(flow.framing, str) and flow.framing.udp is not None:
             found.append(flow.framing.udp.mtu_octets)
         else:

@@ -179,6 +179,26 @@ def remedy(entry: Entry, results: Results) -> Finding:
     return Finding(Estimate(mean, 0.0, float("inf")), mean > SEEN, remark)
 
 
+def as_slow(entry: Entry, results: Results) -> Finding:
+    """Decide whether acknowledgements over IPX take about as long as over TCP.
+
+    Finds the ratio, the mean over both rates; both directions are averaged. `times`: the largest
+    ratio, and one over it the smallest, at any rate.
+    """
+    pairs = [
+        tuple(
+            mean_of(results, "ipx", rate, Metric.ACKNOWLEDGEMENT_DELAY, f"novell-win95-{name}")
+            * 1e6
+            for name in ("tcp", "ipx")
+        )
+        for rate in (FAST, GIGABIT)
+    ]
+    ratios, times = [ipx / tcp for tcp, ipx in pairs], entry.number("times")
+    remark = "; ".join(f"TCP {tcp:.0f}, IPX {ipx:.0f} µs" for tcp, ipx in pairs)
+    holds = 1 / times <= min(ratios) and max(ratios) <= times
+    return Finding(exact(float(np.mean(ratios))), holds, remark)
+
+
 def ends(entry: Entry, results: Results) -> Finding:
     """Find how many transfers of a remedy end within the trial, and whether more do than without.
 

@@ -7,7 +7,7 @@ from ethermeter.studies.fritz1999 import claims, sections
 
 STUDY = Study(
     package=__package__,
-    experiments=("copies", "remedies", "jumbo", "window", "memory", "ahead", "chain", "ftp"),
+    experiments=("copies", "remedies", "jumbo", "window", "memory", "ahead", "ipx", "chain", "ftp"),
     rules=claims.RULES,
     presentation=Presentation(
         title="Gigabit choke points (Fritz, 1999), simulated",
@@ -26,7 +26,7 @@ STUDY = Study(
         ),
         graphs=(Metric.TRANSFER_RATE, Metric.ACKNOWLEDGEMENT_DELAY),
         has_details=False,
-        omitted=("copies", "remedies", "jumbo", "window", "memory", "ahead", "chain", "ftp"),
+        omitted=("copies", "remedies", "jumbo", "window", "memory", "ahead", "ipx", "chain", "ftp"),
     ),
     sections=sections.build,
     # A quick run is the whole study: it takes seconds, and nothing in it is random.

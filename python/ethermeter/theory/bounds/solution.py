@@ -36,7 +36,7 @@ from ethermeter.theory.bounds.tightening import Ends, tighter_paths
 from ethermeter.theory.bus import Bus
 
 _ROUNDING_PS = 2**-10
-_TRANSFER = "a transfer by TCP has no arrival curve"
+_TRANSFER = "a transfer has no arrival curve"
 _LATE = "messages may wait at their source for those before them"
 _CLOCKS = "exchanges of times between clocks are not bounded"
 _REBROADCASTS = "hosts that send broadcasts again are not bounded"

@@ -14,6 +14,7 @@ from ethermeter.framing import (
     TAG_OCTETS,
     lengths_of,
     message_octets,
+    packet_octets,
 )
 from ethermeter.scenario import (
     CoderArrivals,
@@ -85,10 +86,10 @@ def messages_of(flow: Flow, lengths: Lengths) -> tuple[Message, ...]:
 
 
 def transfer_messages(flow: Flow) -> tuple[Message, ...]:
-    """Return the shortest and the longest frame of TCP."""
+    """Return the shortest and the longest frame of a transfer."""
     assert flow.transfer is not None
     tag = TAG_OCTETS if flow.priority is not None else 0
-    longest = flow.transfer.tcp.mtu_octets + AROUND_DATA_OCTETS
+    longest = packet_octets(flow.transfer) + AROUND_DATA_OCTETS
     return ((SHORTEST_FRAME_OCTETS + tag,), (longest + tag,))
 
 

@@ -111,6 +111,8 @@ def _transfer(flow: Flow, way: Way) -> FlowMean | str:
     if transfer.job.stream is None:
         return "its file goes block by block"
     tcp = transfer.tcp
+    if tcp is None:
+        return "its ends take turns"
     tag = 0 if flow.priority is None else TAG_OCTETS
     segment_octets = tcp.mtu_octets - _HEADERS_OCTETS - tcp.option_octets
     frame = tcp.mtu_octets + AROUND_DATA_OCTETS + tag

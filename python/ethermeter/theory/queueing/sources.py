@@ -44,7 +44,7 @@ class Source:
 def source_of(flow: Flow, link: Link) -> Source | str:
     """Return what a flow offers by its host's link, or why it has no open source."""
     if flow.transfer is not None:
-        return "its transfer goes as fast as TCP and the network let it"
+        return "its transfer goes as fast as its protocol and the network let it"
     if flow.response is not None:
         return "its requests wait for responses"
     if flow.generator is not None or isinstance(flow.arrivals, SaturatedArrivals):

@@ -38,7 +38,7 @@ pub(super) struct TcpSegment {
     pub octets: Octets,
     /// All before this arrived.
     pub acknowledges: Octets,
-    /// Octets before this may be sent.
+    /// Of TCP: octets before this may be sent. Of IPX: the message of these octets ends here.
     pub edge: Octets,
     /// What arrived beyond a gap, the latest first.
     pub blocks: Blocks,

@@ -1,4 +1,4 @@
-//! Data over a connection of TCP between two hosts: an application of its own, whose
+//! Data over a connection of TCP or IPX between two hosts: an application of its own, whose
 //! acknowledgements are frames like all others.
 //!
 //! ```text
@@ -7,13 +7,15 @@
 //!               ◄── answer, with a block if it reads ──────── to      each works on one block at a time
 //! ```
 //!
-//! - `endpoint`: one end of the connection. `scoreboard`: what it has under way. `congestion`: its
+//! - `end`: one end of the connection. `turns`: one of IPX. `endpoint`: one of TCP. `scoreboard`: what it has under way. `congestion`: its
 //!   window. `windows`: this over time.
 
 mod congestion_window;
+mod end;
 mod endpoint;
 mod retransmission_timer;
 mod scoreboard;
+mod turns;
 mod windows;
 
 use super::compiled::CompiledNetwork;
@@ -22,13 +24,14 @@ use super::frame::Frame;
 use crate::identity::{AddressId, FlowId, NodeId};
 use crate::spread::Spread;
 use crate::time::{Instant, Span};
-use endpoint::{Endpoint, TcpSegment};
+use end::End;
+use endpoint::TcpSegment;
 use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
 use ethermeter_ethernet::units::Octets;
 use ethermeter_traffic::file::{FileClient, FileServer};
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::counts::{EndCounts, TransferCounts};
-use ethermeter_trial::transfer::{Direction, File, HEADER_OCTETS, Job, Transfer};
+use ethermeter_trial::transfer::{Direction, File, Job, Transfer};
 use std::collections::VecDeque;
 
 /// One of the two hosts.
@@ -37,7 +40,7 @@ struct Side {
     host: NodeId,
     peer: NodeId,
     destination: AddressId,
-    end: Endpoint,
+    end: End,
     /// Number of the first frame of these, which are in the order of their coming: frames of one
     /// flow cannot overtake each other.
     first: u32,
@@ -92,11 +95,12 @@ impl Connection {
         let measured =
             (Instant::from_ps(phases.measure_from_ps), Instant::from_ps(phases.measure_to_ps));
         let stops = Instant::from_ps(phases.stop_ps);
-        let side = |host, peer| Side {
+        let is_file = matches!(transfer.job, Job::File(_));
+        let side = |host, peer, asks| Side {
             host,
             peer,
             destination: compiled.next_address(host, peer),
-            end: Endpoint::new(transfer.tcp, measured),
+            end: End::new(transfer, measured, asks, is_file),
             first: 0,
             under_way: VecDeque::new(),
             watched: VecDeque::new(),
@@ -117,13 +121,13 @@ impl Connection {
             begins: (begins < stops).then_some(begins),
             begun: begins,
             stops: Some(stops),
-            sides: [side(from, to), side(to, from)],
+            sides: [side(from, to, true), side(to, from, false)],
             octets,
             file,
             moved: Octets::ZERO,
             moved_measured: Octets::ZERO,
             whole: None,
-            header_octets: Octets(HEADER_OCTETS + transfer.tcp.option_octets) + OVERHEAD,
+            header_octets: End::header_octets(transfer) + OVERHEAD,
             tag_octets: Octets::ZERO,
         }
     }
@@ -214,9 +218,9 @@ impl Connection {
 
     /// The next frame to go out, if there is one, and its host.
     pub fn take_frame(&mut self, now: Instant) -> Option<(NodeId, Frame)> {
-        let index = self.sides.iter().position(|side| !side.end.out.is_empty())?;
+        let index = self.sides.iter().position(|side| side.end.has_segment())?;
         let side = &mut self.sides[index];
-        let segment = side.end.out.pop_front()?;
+        let segment = side.end.take_segment()?;
         let number = side
             .first
             .wrapping_add(u32::try_from(side.under_way.len()).expect("few frames under way"));
@@ -289,7 +293,7 @@ impl Connection {
     /// The figures, when nothing more happens.
     pub fn finish(&mut self) -> TransferCounts {
         let ends = self.sides.each_mut().map(|side| {
-            let counts = side.end.counts;
+            let counts = side.end.counts();
             EndCounts {
                 segments: counts.segments,
                 retransmitted: counts.retransmitted,
@@ -297,7 +301,7 @@ impl Connection {
                 fast_retransmissions: counts.fast_retransmissions,
                 acknowledgements: counts.acknowledgements,
                 acknowledgement_delay: side.delays.finish(),
-                windows: side.end.windows.finish(),
+                windows: side.end.finish_windows(),
             }
         });
         TransferCounts { octets: self.moved_measured.0, whole_ps: self.whole.map(Span::ps), ends }
