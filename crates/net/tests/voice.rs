@@ -14,7 +14,7 @@ use ethermeter_net::wire::{MarkKind, MacAddress, Mark, VoiceMark};
 #[expect(clippy::disallowed_types, reason = "tests of what real time brings")]
 use ethermeter_net::{Error, HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::packets::{HostSamples, Packets};
-use ethermeter_traffic::voice::{Spurts, VoiceSpec};
+use ethermeter_traffic::coder::{Spurts, VoiceSpec};
 use ethermeter_traffic::{Purpose, Stream, Window};
 use proptest::prelude::*;
 use std::cell::Cell;

@@ -13,7 +13,7 @@ use ethermeter_net::wire::{
     FrameWindow, HEADER_OCTETS, MARK_OCTETS, Mark, MarkKind, SPEECH_OCTETS, VoiceMark,
 };
 use ethermeter_simulator::segment::compiled::CompiledSegment;
-use ethermeter_traffic::voice::{VoiceFrame, VoiceSpec};
+use ethermeter_traffic::coder::{VoiceFrame, VoiceSpec};
 use std::ops::Range;
 
 /// Octets that a frame of voice has at least at a host, without its check sequence.

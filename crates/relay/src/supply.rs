@@ -15,8 +15,9 @@ use ethermeter_simulator::segment::station::Station;
 use ethermeter_simulator::segment::station::Supplied;
 use ethermeter_simulator::time::{Instant, Span};
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::coder::VoiceFrame;
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::voice::{Voice, VoiceFrame};
+use ethermeter_traffic::voice::Voice;
 use ethermeter_traffic::{Offer, Purpose, Source, Stream};
 
 /// The supply of a card.

@@ -12,7 +12,7 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::voice::Spurts;
+use ethermeter_traffic::coder::Spurts;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff, CsmaCd, Mac};
 use ethermeter_trial::{Counts, Phases, Trial};
 use proptest::prelude::*;

@@ -73,7 +73,7 @@ fn an_occasional_time_comes_as_often_as_it_says_and_a_random_one_to_each_frame()
     let late = json!({"name": "s", "fixed_ps": US, "random": {"one_in": 10, "time": {"kind": "constant", "ps": 5 * US}}});
     let flow = &received(&late, &regular(20 * US), 1000 * MS).flows[0];
     let frames = count(flow.messages);
-    let more = (mean_s(&flow.one_way) * 1e12 - (WIRE + US) as f64) / (5 * US) as f64;
+    let more = (mean_s(&flow.one_way) * 1e12 - count(WIRE + US)) / count(5 * US);
     // Four standard deviations of a share of one in ten.
     assert!((more - 0.1).abs() < 4.0 * (0.09 / frames).sqrt(), "{more}");
     assert_eq!(flow.one_way.max_ps, WIRE + 6 * US);

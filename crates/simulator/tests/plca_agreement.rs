@@ -8,7 +8,7 @@ use ethermeter_simulator::{plca, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::voice::Spurts;
+use ethermeter_traffic::coder::Spurts;
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::medium::{AfterAttemptLimit, Mac};
 use ethermeter_trial::plca::Interval;

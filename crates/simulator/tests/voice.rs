@@ -10,7 +10,7 @@ use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::voice::Spurts;
+use ethermeter_traffic::coder::Spurts;
 use ethermeter_trial::counts::StationVoice;
 use ethermeter_trial::flows::Flow;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff, Stations};

@@ -1,11 +1,11 @@
 //! When a source that does not wait for the medium offers frames.
 
+use crate::coder::Spurts;
 use crate::custom::PythonFunction;
 use crate::random::Stream;
 use crate::times::LONGEST_PS;
 use crate::token_bucket::bucket_fault;
 use crate::trace::{LONGEST_TRACE_PS, MOST_MESSAGES, Replay, Trace};
-use crate::voice::Spurts;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -15,8 +15,8 @@
 //! are lost; the next packet begins with the first sample after one became free. What a spurt leaves
 //! is a packet when the next sample fails to come, padded.
 
+use crate::coder::{Coder, FixedPackets, Samples, VoiceFrame, VoiceSpec, counted};
 use crate::random::Stream;
-use crate::voice::{Coder, FixedPackets, Samples, VoiceFrame, VoiceSpec, counted};
 use crate::window::Window;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -166,8 +166,9 @@ impl PacketBuffers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coder::Spurts;
     use crate::random::Purpose;
-    use crate::voice::{Spurts, Voice};
+    use crate::voice::Voice;
 
     const US: u64 = 1_000_000;
     const SAMPLE_PS: u64 = 100 * US;

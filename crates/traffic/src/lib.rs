@@ -30,6 +30,7 @@ pub mod batches;
 mod buffers;
 pub mod classes;
 pub mod clock;
+pub mod coder;
 pub mod custom;
 pub mod file;
 pub mod histogram;

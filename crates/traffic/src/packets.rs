@@ -10,8 +10,8 @@
 //! packet that was called grows no more, and its samples are out of the buffer. Spurts are as
 //! there: what one leaves short is wanted when the next sample fails to come, and is padded.
 
+use crate::coder::{Coder, VoiceSpec, counted};
 use crate::random::Stream;
-use crate::voice::{Coder, VoiceSpec, counted};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -113,8 +113,8 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coder::Spurts;
     use crate::random::Purpose;
-    use crate::voice::Spurts;
     use std::collections::VecDeque;
 
     const US: u64 = 1_000_000;

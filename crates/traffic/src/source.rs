@@ -13,12 +13,13 @@
 
 use crate::arrivals::{ArrivalTimes, Arrivals};
 use crate::batches::Batches;
+use crate::coder::{FixedPackets, Samples, VoiceFrame, VoiceSpec};
 use crate::custom::{Arrival, CustomFrames, CustomSource};
 use crate::lengths::Lengths;
 use crate::random::{Purpose, Stream};
 use crate::times::Times;
 use crate::token_bucket::{Shaper, Shaping};
-use crate::voice::{FixedPackets, Samples, Voice, VoiceFrame, VoiceSpec};
+use crate::voice::Voice;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -5,9 +5,9 @@
 
 use crate::transfer::File;
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::coder::VoiceSpec;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::{Shaping, SourceSpec, Trace};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -188,7 +188,7 @@ pub struct Tcp {
 
 /// Messages over IPX, whose ends take turns.
 ///
-/// As those of the NetWare Core Protocol do: a burst of packets, then an acknowledgement, or the
+/// As those of the `NetWare` Core Protocol do: a burst of packets, then an acknowledgement, or the
 /// answer in its place.
 #[table]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -328,6 +328,9 @@ impl Tcp {
 
 impl Transfer {
     /// Longest packet in octets.
+    ///
+    /// # Panics
+    /// If it has no protocol, which the check of a trial refuses.
     #[must_use]
     pub fn mtu_octets(&self) -> u64 {
         let tcp = self.tcp.map(|tcp| tcp.mtu_octets);

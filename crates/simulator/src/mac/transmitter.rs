@@ -15,7 +15,7 @@ use super::backoff::Retries;
 use crate::identity::StationId;
 use crate::time::Instant;
 use ethermeter_ethernet::units::Bits;
-use ethermeter_traffic::voice::VoiceFrame;
+use ethermeter_traffic::coder::VoiceFrame;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Stations};
 
 /// How an attempt ended.

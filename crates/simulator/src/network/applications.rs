@@ -8,6 +8,7 @@
 //! transfer: two ends of a connection that wake and receive ──► segments of both (see `tcp`)
 //! ```
 
+mod answers;
 mod exchange;
 
 use super::clocks::Clocks;
@@ -23,9 +24,9 @@ use ethermeter_traffic::packets::HostSamples;
 use ethermeter_traffic::{Offer, Purpose, Source, SourceSpec, Stream, Window};
 use ethermeter_trial::Trial;
 use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
-use ethermeter_trial::flows::{Address, MessageFraming, Response};
+use ethermeter_trial::flows::{Address, MessageFraming};
 pub(super) use exchange::Overdue;
-use exchange::{Exchange, Gathering, Receiver, Seen};
+use exchange::{Exchange, Receiver, Seen};
 use std::collections::VecDeque;
 
 /// What a delivery brings about.
@@ -52,7 +53,7 @@ enum Activity {
     /// Messages of a source, each after the one before.
     Stream(Messages),
     /// Messages of a source, each of which every receiver answers, or whose time is out.
-    Exchange(Box<Exchange>),
+    Exchange(Exchange),
     /// Data over a connection of TCP.
     Transfer(Box<Connection>),
     /// Packets of a coder, each of which waits for the wire of its host.
@@ -171,30 +172,12 @@ impl Applications {
             let first_receiver = ReceiverId::new(all.receivers.len());
             for (&host, index) in to.iter().zip(0..) {
                 let station = count + first_receiver.number() + u32::from(index);
-                let stream = |purpose| Stream::new(compiled.seed, station, purpose);
-                let answer = flow.response.as_ref().map(|Response { frames, think, .. }| {
-                    (
-                        think.clone(),
-                        frames.clone(),
-                        stream(Purpose::Service),
-                        stream(Purpose::Length),
-                    )
-                });
-                all.receivers.push(Receiver {
-                    flow: number.into(),
-                    number: index,
-                    host,
-                    gathering: Gathering::default(),
-                    last: None,
-                    seen: may_come_again.then(Seen::default),
-                    returning: Gathering::default(),
-                    answered: None,
-                    answer,
-                    thinks_until: Instant::ZERO,
-                    pending: VecDeque::new(),
-                    address: flow.response.as_ref().map_or(Address::Unicast, |it| it.address),
-                    destination: compiled.next_address(host, from),
-                });
+                let chance = (compiled.seed, station);
+                let destination = compiled.next_address(host, from);
+                let receiver =
+                    Receiver::new((number.into(), index), (host, destination), flow, chance);
+                let seen = may_come_again.then(Seen::default);
+                all.receivers.push(Receiver { seen, ..receiver });
             }
             let shaping = flow.shaping(compiled.around(from).0, "").expect("checked");
             let is_paced = flow.arrivals != (Arrivals::Saturated {});
@@ -216,7 +199,7 @@ impl Applications {
                 source.count_in_batches(compiled.batches);
                 let next = source.first_in_batches();
                 let activity = if let Some(response) = &flow.response {
-                    Activity::Exchange(Box::new(Exchange::new(source, response)))
+                    Activity::Exchange(Exchange::new(source, response))
                 } else {
                     Activity::Stream(Messages {
                         source,

@@ -78,7 +78,7 @@ impl Timing {
     #[inline]
     #[must_use]
     pub fn longer(mut self, more: Span) -> Self {
-        self.fixed = self.fixed + more;
+        self.fixed += more;
         self
     }
 

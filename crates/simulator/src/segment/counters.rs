@@ -10,8 +10,8 @@ use crate::mac::transmitter::{Attempt, Ending};
 use crate::medium::compiled::CompiledMedium;
 use crate::time::{Instant, Span};
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::coder::{Samples, VoiceSpec};
 use ethermeter_traffic::histogram::Histogram;
-use ethermeter_traffic::voice::{Samples, VoiceSpec};
 use ethermeter_trial::counts::{MediumCounts, StationBatches, StationCounts, StationVoice};
 use ethermeter_trial::{Counts, Phases};
 

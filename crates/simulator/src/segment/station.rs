@@ -11,7 +11,7 @@ use crate::mac::transmitter::{Attempt, Ending, Transmitter};
 use crate::time::{Instant, Span};
 use ethermeter_ethernet::units::Bits;
 use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::voice::Samples;
+use ethermeter_traffic::coder::Samples;
 use ethermeter_traffic::{Offer, Purpose, Source, Stream};
 
 /// What the source of a station offered within the measured window.

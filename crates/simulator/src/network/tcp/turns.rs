@@ -1,4 +1,4 @@
-//! One end of a connection of IPX whose ends take turns, as those of the NetWare Core Protocol do.
+//! One end of a connection of IPX whose ends take turns, as those of the `NetWare` Core Protocol do.
 //!
 //! ```text
 //!  asks                                    answers
@@ -111,7 +111,9 @@ impl Turns {
         let advances = was_outstanding && packet.acknowledges >= self.next;
         if advances {
             self.unacknowledged = self.next;
-            self.messages.pop_front_if(|end| *end == self.next);
+            if self.messages.front() == Some(&self.next) {
+                self.messages.pop_front();
+            }
             if !self.awaits {
                 self.expires = None;
             }
