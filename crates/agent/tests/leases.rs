@@ -36,6 +36,11 @@ fn threads_that_keep_leases_run_before_roles_and_all_others_at_ordinary_priority
     let described = test(&[&agents[0], &agents[1]], 3000, &[flow("paced", &paced())]);
     let measuring = Measuring::begin("priorities", &described, &[]);
     wait_for("roles", LIMIT, || agents.iter().all(Agent::has_roles));
+    // Until it runs for the first time, a thread has the name of the process.
+    let are_named = |agent: &Agent| {
+        agent.priorities().iter().filter(|(name, ..)| name == "ethermeter-agen").count() == 1
+    };
+    wait_for("names of threads", LIMIT, || agents.iter().all(are_named));
     for agent in &agents {
         let threads = agent.priorities();
         for (name, policy, priority) in &threads {
