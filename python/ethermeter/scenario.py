@@ -1213,7 +1213,7 @@ class Tcp(Table, frozen=True, kw_only=True):
 class Ipx(Table, frozen=True, kw_only=True):
     """Messages over IPX, whose ends take turns.
 
-    As those of the NetWare Core Protocol do: a burst of packets, then an acknowledgement, or the
+    As those of the `NetWare` Core Protocol do: a burst of packets, then an acknowledgement, or the
     answer in its place.
     """
 
