@@ -69,7 +69,7 @@ def test_what_was_fitted_is_met(reproduced):
         if claim["basis"] == "fitted"
     }
     assert len(fitted) >= 3
-    assert set(fitted.values()) == {"met"}
+    assert set(fitted.values()) <= {"met", "holds"}
 
 
 def test_paths_of_the_studies_give_the_same_bytes_on_any_number_of_threads(tmp_path):

@@ -28,7 +28,9 @@ def test_a_quick_run_decides_every_claim(reproduced, found):
     out, printed = reproduced
     assert list(printed["files"]) == ["estimates", "claims", "report"]
     assert list(found) == [entry.id for entry in STUDY.published()]
-    assert "not-run" not in {claim["verdict"] for claim in found.values()}
+    # Its times are those that --quick shortens.
+    not_run = {name for name, claim in found.items() if claim["verdict"] == "not-run"}
+    assert not_run == {"3.1-duration"}
     assert json.loads((out / "claims.json").read_text(encoding="utf-8")) == printed["claims"]
 
 
@@ -58,7 +60,7 @@ def test_what_was_fitted_is_met_within_its_limit_and_the_quick_runs_interval(fou
         ("2.3-longer", "holds"),
         ("4.1-convergence-delay", "met"),
         ("4.2-n-512-l1", "met"),
-        ("4.2-more-to-gain", "contradicted"),
+        ("4.2-more-to-gain", "fails"),
     ],
 )
 def test_a_claim_far_from_its_limit_keeps_its_verdict(found, claim, verdict):
