@@ -220,23 +220,17 @@ def judged(
     return {claim.id: claim for claim in STUDY.claims(results)}
 
 
-def test_every_claim_is_borne_out_by_a_world_of_the_published_numbers(trials):
-    found, entries = judged(trials), {entry.id: entry for entry in STUDY.published()}
-    assert {
-        name: (claim.ours, claim.note)
-        for name, claim in found.items()
-        if claim.verdict not in ("met", "holds") and not entries[name].contradiction
-    } == {}
-    assert len(found) == 80
-
-
-def test_what_arithmetic_stands_against_is_contradicted_by_any_world(trials):
-    found = judged(trials)["4.2-more-to-gain"]
-    assert found.verdict == "contradicted"
-    # The gains of TABLE_4_2 from a loss of 1% to one of 5%.
+def test_every_claim_but_one_is_borne_out_by_a_world_of_the_published_numbers(trials):
+    found = judged(trials)
+    # Of the gains of the printed table from a loss of 1% to one of 5% the second is less than the
+    # first, by less than its rounding.
     assert [round(t[1] - t[0], 1) for t, _ in TABLE_4_2.values()] == [1.8, 1.5, 2.0, 7.0]
-    assert "1.8" in found.note
-    assert "1.5" in found.note
+    assert {
+        name: claim.verdict
+        for name, claim in found.items()
+        if claim.verdict not in ("met", "holds")
+    } == {"4.2-more-to-gain": "fails"}
+    assert len(found) == 80
 
 
 def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(shipped_trials):
@@ -280,9 +274,8 @@ def test_a_loss_that_is_never_reached_leaves_its_claims_not_run(trials):
         trials,
         lambda s, p, m: 0.02 if m is Metric.SAMPLE_LOSS and s == "maximum" else ideal(s, p, m),
     )
-    assert {claim.verdict for name, claim in found.items() if name.startswith("4.2-")} == {
-        "not-run"
-    }
+    of_losses = {name for name in found if name.startswith("4.2-")} - {"4.2-asymptote"}
+    assert {found[name].verdict for name in of_losses} == {"not-run"}
 
 
 # The study's numbers
@@ -362,7 +355,8 @@ def test_an_entry_reads_what_its_name_says():
 def test_only_the_tables_that_were_fitted_to_say_so():
     fitted = {entry.id for entry in STUDY.published() if entry.basis == "fitted"}
     assert {name for name in fitted if not name.startswith(("4.1a-", "4.1b-"))} == {
-        "4.1-convergence-throughput"
+        "4.1-convergence-throughput",
+        "4.1-load-rises",
     }
     assert {name for name in entries() if name.startswith(("4.1a-", "4.1b-"))} <= fitted
 

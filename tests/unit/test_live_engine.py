@@ -157,14 +157,6 @@ def test_a_host_that_the_laboratory_lacks_is_named():
     ("kind", "changes", "fault"),
     [
         ("loopback", {**FRAMES, "flows.0.port": "packet"}, "port of flow load = packet"),
-        (
-            "testbed",
-            {
-                "network.links": [em.link("a", "r"), em.link("r", "b")],
-                "network.routers": [em.router("r", forward={"name": "x", "fixed": "1 us"})],
-            },
-            "r = router",
-        ),
     ],
 )
 def test_what_cannot_be_built_on_this_machine_is_refused(kind, changes, fault):

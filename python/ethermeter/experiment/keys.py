@@ -1324,7 +1324,7 @@ class TcpKeys(TypedDict, total=False):
 class IpxKeys(TypedDict, total=False):
     """Messages over IPX, whose ends take turns.
 
-    As those of the NetWare Core Protocol do: a burst of packets, then an acknowledgement, or the
+    As those of the `NetWare` Core Protocol do: a burst of packets, then an acknowledgement, or the
     answer in its place.
     """
 

@@ -268,6 +268,8 @@ def grows_linearly(entry: Entry, results: Results) -> Finding:
         lossy = losses.mean(axis=0) >= entry.number("loss")
         if lossy.sum() < 3:
             raise MissingError(f"fewer than three numbers of hosts with losses, {where}")
+        if np.ptp(losses[:, lossy], axis=1).min() == 0:
+            raise MissingError(f"losses that do not vary, {where}")
         pairs = zip(loads[:, lossy], losses[:, lossy], strict=True)
         found[text] = student(np.array([np.corrcoef(*pair)[0, 1] ** 2 for pair in pairs]))
     least = min(found.values(), key=lambda of: of.value)
