@@ -108,8 +108,9 @@ def test_programs_run_over_a_segment_and_what_it_delivers_arrives(layout):
         done = subprocess.run(one.command(*ping), check=True, capture_output=True, text=True)
         # It ends 10 ms after its last packet, whose answer a stall may delay for longer.
         assert re.search("100 packets transmitted, (100|99) received", done.stdout)
+        frames = [100, 100, 0, 0]
+        eventually(lambda: [of.frames for of in bed.relay.count().segments[0].stations] == frames)
         counted = bed.relay.count().segments[0]
-        assert [station.frames for station in counted.stations] == [100, 100, 0, 0]
         assert not any(counted.dropped.values())
         conserved(counted)
         # Two frames of 1042 octets, and the declared delay, there and back.
@@ -196,14 +197,13 @@ def test_a_relay_refuses_what_it_cannot_do_and_goes_on():
         assert bed.relay.count().segments[0].violations == 0
 
 
-def test_several_programs_may_ask_a_relay_one_after_the_other():
+def test_several_programs_may_ask_a_relay_at_the_same_time():
     with hosts(2) as bed, Control(bed.relay.control) as first:
         assert first.count().segments[0].stations
         with Control(bed.relay.control) as second:
             assert second.count().segments[0].stations
-            # The last one that came is heard.
-            with pytest.raises(TestbedError, match=r"no answer|did not answer"):
-                first.count()
+            assert first.count().segments[0].stations
+        assert first.count().segments[0].stations
 
 
 def measured(path: Path) -> dict:
