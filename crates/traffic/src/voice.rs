@@ -11,7 +11,7 @@
 //! in between does not change it (Gonsalves 1982, section 3.3). The length of a frame therefore
 //! follows from its start.
 //!
-//! Packets of one length in several buffers are in [`crate::buffers`].
+//! Packets of one length in several buffers are in `buffers`.
 //!
 //! With talk spurts the coder is silent in between: its clock runs on, but its samples are not
 //! kept. A frame that was begun is then sent when the first sample fails to come, padded to
