@@ -40,7 +40,7 @@ fn each_responder_has_its_round_trips() {
 #[test]
 fn answers_to_a_group_come_to_its_members_and_answers_to_all_to_everybody() {
     let [one, group, all] = ["unicast", "multicast", "broadcast"].map(|cast| asked(cast).flows[0].clone());
-    // What the answers of others cost is the wires of those that ask not: round trips stay.
+    // Answers to all load only the wires of hosts that did not ask: round trips stay.
     assert_eq!(one.round_trip, group.round_trip);
     assert_eq!(one.round_trip, all.round_trip);
     // Of a request d ignores its copy. Each of two answers comes to one, or to all three others.

@@ -38,7 +38,7 @@ pub struct PacketBuffers {
     spec: VoiceSpec,
     fixed: FixedPackets,
     window: Window,
-    /// Its next sample is none of those in the buffers.
+    /// Samples in the buffers are made already: its next one is later.
     coder: Coder,
     /// Samples made.
     index: u64,

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Only the end that asks has a timer; the other one repeats its last burst when something comes
-//! that has come before. So each packet is repeated once for each repetition of who asks.
+//! that has come before. So each packet is repeated once for each repeated request.
 
 use super::endpoint::{Sent, TcpSegment};
 use super::scoreboard::Blocks;
