@@ -251,7 +251,12 @@ impl BlockSupply {
             if now_ns > due_ns + step_ns {
                 self.begun_ns += now_ns - due_ns - step_ns;
             }
-            time.sleep_until(due_ns.max(now_ns).min(end_ns));
+            if due_ns > end_ns {
+                // The time is over before the block's last bit is there.
+                time.sleep_until(end_ns);
+                return Ok(&[]);
+            }
+            time.sleep_until(due_ns);
             self.given += octets as u128;
         }
         if let Some(file) = &mut self.file {
