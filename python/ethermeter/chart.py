@@ -334,7 +334,7 @@ class Bars:
     box: Box = Box()
 
 
-Sign = Literal["point", "mean", "largest", "percentile", "bound", "deadline", "ceiling"]
+Sign = Literal["point", "mean", "largest", "percentile", "bound", "deadline", "ceiling", "instant"]
 """What is drawn at a value of a span."""
 
 

@@ -193,7 +193,7 @@ def of_scenario(
     mean_bits = sum(8 * octets * weight for octets, weight in frames)
     passing = _passing(scenario)
     stages = []
-    for name, stage in _path(scenario, this.from_, this.to[0]):
+    for name, stage in path_between(scenario, this.from_, this.to[0]):
         mean_ps = sum(_time_ps(stage, octets) * weight for octets, weight in frames)
         if mean_ps > 0:
             stages.append(Stage(name, exact(mean_bits / mean_ps * 1e12), "scenario", passing[name]))
@@ -218,20 +218,22 @@ def _frames(flow: Flow) -> list[tuple[int, float]]:
 def _time_ps(stage: ScenarioStage, octets: float) -> float:
     burst = stage.burst
     bursts = 0 if burst is None else math.ceil(octets / burst.octets) * burst.ps
-    return stage.fixed_ps + stage.ps_per_octet * (octets + stage.extra_octets) + bursts
+    service_ps = stage.fixed_ps + stage.ps_per_octet * (octets + stage.extra_octets) + bursts
+    return service_ps + stage.recovery_ps
 
 
 @functools.lru_cache(maxsize=4)
 def _passing(scenario: Scenario) -> Counter[str]:
     """Return how many flows pass each stage; kept, for it is the same for each flow."""
-    paths = (_path(scenario, flow.from_, flow.to[0]) for flow in scenario.flows)
+    paths = (path_between(scenario, flow.from_, flow.to[0]) for flow in scenario.flows)
     return Counter(name for path in paths for name, _ in path)
 
 
-def _path(scenario: Scenario, source: str, sink: str) -> Iterator[tuple[str, ScenarioStage]]:
+def path_between(scenario: Scenario, source: str, sink: str) -> Iterator[tuple[str, ScenarioStage]]:
     """Yield the stages from one host to another, each with a name of its own.
 
-    A network is a forest, so there is one path at most.
+    A wire is a stage with the preamble, after which it recovers for the gap. A network is a forest,
+    so there is one path at most.
     """
     nodes = {node.name: node.kind for node in nodes_in(scenario)}
     path = links_between(links_in(scenario), source, sink)
@@ -239,12 +241,25 @@ def _path(scenario: Scenario, source: str, sink: str) -> Iterator[tuple[str, Sce
         yield f"{source} {stage.name} (send)", stage
     for at, (before, link, node) in enumerate(path):
         name = f"wire {before} – {node}"
-        framing = link.preamble_octets + link.gap_octets
-        yield name, ScenarioStage(name=name, ps_per_octet=link.ps_per_octet, extra_octets=framing)
+        yield name, _wire(name, link, nodes[node])
         after = path[at + 1][1] if at + 1 < len(path) else None
         yield from _of_junction(nodes[node], node, link, after)
     for stage in () if (host := nodes[sink].host) is None else host.receive:
         yield f"{sink} {stage.name} (receive)", stage
+
+
+def _wire(name: str, link: Link, end: Kind) -> ScenarioStage:
+    """Return a direction of a link as a stage; its receiver may begin before its end."""
+    receiver = end.host or end.switch
+    overlap = None if receiver is None else receiver.overlap_octets
+    return ScenarioStage(
+        name=name,
+        ps_per_octet=link.ps_per_octet,
+        extra_octets=link.preamble_octets,
+        overlap_octets=None if overlap is None else overlap + link.preamble_octets,
+        delay_ps=link.delay_ps,
+        recovery_ps=link.gap_octets * link.ps_per_octet,
+    )
 
 
 def links_between(links: Sequence[Link], source: str, sink: str) -> list[tuple[str, Link, str]]:

@@ -12,6 +12,7 @@ from ethermeter.operation import Argument, Display, operation
 if TYPE_CHECKING:
     from ethermeter.analysis.bounds import Answers
     from ethermeter.analysis.capacity import Capacity
+    from ethermeter.analysis.time_flow import TimeFlow
     from ethermeter.api.experiments import Loaded
     from ethermeter.experiment import Experiment
     from ethermeter.metrics import Caution, Metric
@@ -27,7 +28,8 @@ Models = Annotated[
     bool,
     Argument(
         "Say which models of theory apply to one experiment at its first point, which do not and "
-        "why. For a network: bounds and means of every flow and port, or why there are none."
+        "why. For a network: bounds and means of every flow and port, or why there are none, and "
+        "when one frame alone passes each stage."
     ),
 ]
 
@@ -120,6 +122,8 @@ class NetworkTheory:
         Offered load and capacity; empty where no flow offers a rate.
     answers
         Bounds and means of flows and ports.
+    time_flows
+        When a lone frame passes each stage of its way, of the first flows.
     failed
         Why theories failed, by the ids of their trials.
 
@@ -128,6 +132,7 @@ class NetworkTheory:
     point: Mapping[str, str]
     capacity: "tuple[Capacity, ...]"
     answers: "Answers"
+    time_flows: "tuple[TimeFlow, ...]"
     failed: Mapping[str, str]
 
 
@@ -208,10 +213,17 @@ def _theory_of_network(experiment: "Experiment") -> NetworkTheory:
     """Return what the theories of networks say, as a run of them alone finds it."""
     from ethermeter import plan
     from ethermeter.analysis import bounds, capacity
+    from ethermeter.analysis.time_flow import time_flows
     from ethermeter.api.experiments import simulated
     from ethermeter.trial import THEORY
 
     every = plan.expand([replace(experiment, engines=(THEORY,))]).trials
     point = every[0].point
     results = simulated([trial for trial in every if trial.point == point], jobs=1)
-    return NetworkTheory(point, capacity.read(results), bounds.read(results), results.failures())
+    return NetworkTheory(
+        point,
+        capacity.read(results),
+        bounds.read(results),
+        time_flows(every[0].scenario),
+        results.failures(),
+    )

@@ -31,7 +31,14 @@ def blocks(found: "Checked", _: object) -> Iterator[object]:
     """Yield what a terminal shows of checked experiments."""
     from ethermeter.blocks import Text
     from ethermeter.cli.output import point_text
-    from ethermeter.present import applicability, bounds, capacity, experiments, plan
+    from ethermeter.present import (
+        applicability,
+        bounds,
+        capacity,
+        experiments,
+        plan,
+        time_flows,
+    )
 
     match found:
         case Validity(trials=trials):
@@ -43,6 +50,7 @@ def blocks(found: "Checked", _: object) -> Iterator[object]:
             yield Text(f"{point_text(found.point)}:")
             yield from capacity.capacity(found.capacity)
             yield from bounds.bounds(found.answers)
+            yield from time_flows.time_flows(found.time_flows)
         case _:
             yield from plan.plan(found)
 
@@ -60,7 +68,8 @@ def plain(found: "Checked") -> object:
 
             capacity = json_values.plain(found.capacity)
             answers = row(BoundsFile.of(found.answers))
-            return {"point": dict(found.point), "capacity": capacity, **answers}
+            ways = json_values.plain(found.time_flows)
+            return {"point": dict(found.point), "capacity": capacity, **answers, "time_flows": ways}
         case _:
             return [json.loads(trial.line) for trial in found.trials]
 

@@ -36,6 +36,7 @@ from ethermeter.analysis.lengths import OfLengths, of_lengths
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
+from ethermeter.analysis.time_flow import MOST, TimeFlow, time_flows
 from ethermeter.analysis.value_search import SearchAnswer
 from ethermeter.document import plain
 from ethermeter.entities import senders
@@ -260,6 +261,15 @@ class ReportData:
     def rooflines(self) -> Mapping[str, Roofline]:
         """Of every series of networks, the flow that comes nearest to a ceiling."""
         return _rooflines(self.flows, self._shown_networks)
+
+    @cached_property
+    def time_flows(self) -> Sequence[TimeFlow]:
+        """Ways of a lone frame at the first point of each series, where nodes have stages."""
+        first: dict[str, Scenario] = {}
+        for trial in self._shown_networks:
+            first.setdefault(trial.series, trial.scenario)
+        found = [flow for scenario in first.values() for flow in time_flows(scenario)]
+        return [flow for flow in found if len(flow.passages) > flow.wires][:MOST]
 
     @cached_property
     def _parts(self) -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:

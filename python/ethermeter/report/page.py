@@ -28,6 +28,7 @@ from ethermeter.report.sections import (
     run,
     search,
     series,
+    time_flow,
 )
 
 SEARCH_HEIGHT = 2200
@@ -35,6 +36,7 @@ SEARCH_HEIGHT = 2200
 AFTER_SERIES = (
     agreement.build,
     lengths.build,
+    time_flow.build,
     measured.build,
     emulated.build,
     connections.build,

@@ -21,9 +21,12 @@ _SIGNS: dict[Sign, Json] = {
     "largest": {**_DOT, "shape": "square"},
     "point": {"type": "point", "filled": True, "opacity": 1},
     "ceiling": {"type": "tick", "thickness": 3, "size": 14, "yOffset": _BELOW},
+    "instant": {"type": "tick", "thickness": 1.4, "size": 12, "yOffset": _BELOW},
 }
 _BAR: Json = {"width": 5, "opacity": 0.35, "yOffset": _BELOW, "y2Offset": _BELOW}
 """Of the interval of a ceiling."""
+_TIME: Json = {**_BAR, "width": 12, "opacity": 0.6}
+"""Of the time from one instant to another."""
 
 
 def spans(chart: Spans) -> Json:
@@ -41,7 +44,7 @@ def spans(chart: Spans) -> Json:
         common["yOffset"] = {"field": "c", "type": "nominal", "scale": {"domain": names}}
     layers: list[Json] = [{"encoding": common, "layer": _layers(chart, rows)}]
     if not chart.rows.is_written:
-        layers.append(_headings(common["y"]))
+        layers.append(_headings(common["y"], listed))
     if chart.limit is not None:
         layers += _limit(*chart.limit, value)
     return frame.specification(rows, {"layer": layers}, len(names), chart.box)
@@ -52,9 +55,9 @@ def _rows(span: Span, chart: Spans) -> list[Json]:
     rows: list[Json] = []
     for sign, says, value in span.values:
         row = frame.datum(span.name, span.row, value, chart.value.label) | {"m": sign, "k": says}
-        if span.text:
-            row |= {"t": span.text, "b": row.get("h", row["y"])}
         rows.append(row | dict(span.notes or {}))
+    if span.text and rows:
+        rows[-1] |= {"t": span.text, "b": rows[-1].get("h", rows[-1]["y"])}
     ends = [row["y"] for row in rows]
     if span.is_drawn_out and len(rows) > 1 and None not in ends:
         of = {"x": span.row, "c": span.name, "m": "", "l": min(ends), "h": max(ends)}
@@ -71,7 +74,8 @@ def _layers(chart: Spans, rows: Sequence[Json]) -> list[Json]:
         order = {"order": {"field": "o", "type": "quantitative"}}
         layers.append(frame.layer({"type": "line", "strokeWidth": 1.4}, order))
     if any("l" in row for row in rows):
-        look = _BAR if "ceiling" in signs else {"width": 1.4 if "point" in signs else 1.2}
+        look = {"width": 1.4 if "point" in signs else 1.2}
+        look = _TIME if "instant" in signs else _BAR if "ceiling" in signs else look
         layers.append(frame.whiskers(ends, **look))
     written = frame.texts(chart.tips, chart.value.label.unit)
     for sign in signs:
@@ -86,14 +90,15 @@ def _layers(chart: Spans, rows: Sequence[Json]) -> list[Json]:
         # Beyond the interval, so that it is not printed over it.
         mark = {"type": "text", "align": "left", "dx": 7, "dy": _BELOW, "baseline": "middle"}
         encoding = {"x": {"field": "b"}, "text": {"field": "t"}}
-        layers.append(frame.layer(mark | {"fontSize": 10.5}, encoding))
+        layers.append(frame.layer(mark | {"fontSize": 10.5}, encoding, "isValid(datum.t)"))
     return layers
 
 
-def _headings(rows: Json) -> Json:
+def _headings(rows: Json, names: Sequence[str]) -> Json:
     """Return the layer of names above their rows, instead of along the axis."""
+    each = [{"x": name} for name in names]
     mark = {"type": "text", "align": "left", "dx": 3, "dy": -3, "baseline": "bottom", "x": 0}
-    return frame.layer(mark | {"fontSize": 11}, {"y": rows, "text": {"field": "x"}})
+    return frame.layer(mark | {"fontSize": 11}, {"y": rows, "text": {"field": "x"}}, rows=each)
 
 
 def _limit(of: Estimate, text: str, along_x: Json) -> list[Json]:
