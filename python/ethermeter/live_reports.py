@@ -687,7 +687,11 @@ class ResponderCounts(Table, frozen=True, kw_only=True, tag_field="role", tag="r
     not_allowed: int = 0
     """Requests of stations that may not be answered."""
     unexpected: int = 0
-    """Frames that are no requests of the experiment."""
+    """Frames that are neither requests of the experiment nor what is heard."""
+    heard: int = 0
+    """Responses of other stations of the group that were read; none where responses go to who
+    asked.
+    """
     unanswered: int = 0
     """Requests that were read and whose answers' times had not come by the end."""
     pacing: PacingCounts = PacingCounts()

@@ -181,6 +181,10 @@ class FlowDescription(Table, frozen=True, kw_only=True):
     """
     most_response_frames_per_s: int | None = None
     """Most frames per second that go back."""
+    response_cast: Cast = "unicast"
+    """To how many stations responses go: to who asked, or to the group that was asked, who asked
+    among it.
+    """
     traffic: FlowTraffic
     attention: ReceiveMode = "sleeping"
     congestion: str | None = None

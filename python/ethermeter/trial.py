@@ -34,6 +34,8 @@ class Live(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     """Wanted exchanges of each flow; None where any number will do."""
     setup: Mapping[str, object] | None = None
     """What the bench of a bottleneck search sets besides; None of other trials."""
+    warm_up_ps: int = 0
+    """For how long hosts do what the first trial does before it begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,19 @@ def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path):
 
 
 @pytest.mark.root
+def test_everybody_gets_the_answers_to_everybody(tmp_path):
+    words = settings('flows.ping.frames="82 B"')
+    (point,) = measured("hughesjones2000/broadcast-ping-pong", tmp_path, *words, *SHORT)
+    assert value(point, "round_trip") > 0
+    (flows,) = flows_of(tmp_path)
+    asked = flows["ping"]["sending"]["counted"]
+    answered = flows["ping"]["receivers"]["answerer"]["receiving"]["counted"]
+    assert 0 < asked["complete"] <= answered["answered"]
+    # Nobody else of the flow answers, so nothing is heard.
+    assert answered["heard"] == answered["not_allowed"] == 0
+
+
+@pytest.mark.root
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
 def test_octets_over_tcp_are_those_that_were_sent_and_no_more_than_a_wire_carries(tmp_path, wires):
     words = settings('network.rate="10 Mb/s"', 'phases.transmit="1.5 s"')

@@ -1,9 +1,13 @@
 """Measured over loopback: which cautions a quiet test has, and the phase of regular sources."""
 
+import time
 from pathlib import Path
 
 import ethermeter as em
 import pytest
+from ethermeter.engines.live.places import Local
+from ethermeter.engines.live.trials import Underway
+from ethermeter.engines.work import Finished, Work
 from live_runs import Measurement, measure
 from shared_experiments import pair
 from stalls import inconclusive
@@ -55,3 +59,27 @@ def test_measured_and_simulated_sources_have_the_phase_that_is_set(tmp_path, pha
     assert sending["first_ns"] >= begin_ns
     for engine in ("simulation", "live"):
         assert found.estimates()[engine]["offered_rate"]["value"] == frames
+
+
+def test_hosts_are_warmed_up_before_the_first_trial_only(tmp_path):
+    experiment = pair(
+        em.flow("load", "a", "b", data="100 B", arrivals={"regular": "1 ms"}),
+        phases={"transmit": "0.2 s", "measure": "all", "warm_up": "2 s"},
+        run={"engines": ["live"], "replications": 2},
+    )
+    trials = em.load(experiment).plan().trials
+    works = [Work(place, trial.id, trial.line) for place, trial in enumerate(trials)]
+    begun_s = time.monotonic()
+    seen: list[tuple[float, Finished | Underway]] = []
+    for each in Local("loopback").run(works, tmp_path):
+        seen.append((time.monotonic() - begun_s, each))
+    warm = [isinstance(each, Underway) and each.phase.startswith("warm-up") for _, each in seen]
+    # All of the warm-up is before the first trial, and it lasts as long as it says.
+    assert any(warm)
+    assert warm == sorted(warm, reverse=True)
+    assert seen[warm.index(False)][0] > 2
+    lefts = [each.phase for _, each in seen if isinstance(each, Underway)][: sum(warm)]
+    assert lefts == sorted(lefts, reverse=True)
+    # What was counted meanwhile is kept nowhere.
+    assert sum(isinstance(each, Finished) for _, each in seen) == len(trials)
+    assert len(list(tmp_path.glob("live/**/*.json"))) == len(trials)

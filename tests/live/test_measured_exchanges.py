@@ -146,3 +146,52 @@ def test_a_file_takes_no_less_than_its_blocks_do(tmp_path, direction, unless_hel
 def test_answers_that_cannot_be_measured_are_refused_in_a_line(tmp_path, keys, fault):
     experiment = asking(arrivals="saturated", **keys).changed({"run.engines": ["live"]})
     assert fault in refusal(experiment, tmp_path, "--on", "testbed")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("port", "cast"),
+    [(port, cast) for port in ("packet", "udp") for cast in ("multicast", "broadcast")],
+)
+def test_answers_to_a_group_come_to_each_of_its_hosts(tmp_path, port, cast):
+    length: dict[str, object]
+    length = {"frames": "100 B"} if port == "packet" else {"data": "58 B"}
+    hosts = ["a", "b", "c", "d", "bystander"]
+    experiment = em.network(
+        title="A request to three, and their answers to all four",
+        rate="1 Gb/s",
+        hosts=hosts,
+        switches=["s"],
+        links=[(host, "s") for host in hosts],
+        flows=[
+            em.flow(
+                "ask",
+                "a",
+                ["b", "c", "d"],
+                cast=cast,
+                port=port,
+                arrivals={"regular": "5 ms"},
+                response={"cast": cast},
+                **length,
+            )
+        ],
+        phases={"settle": "0.1 s", "transmit": "1 s", "measure": "all", "drain": "0.2 s"},
+        run={"engines": ["simulation", "live"]},
+    )
+    found = measure(experiment, tmp_path, *PLACE)
+    flow = found.result()["flows"]["ask"]
+    asker = flow["sending"]["counted"]
+    assert 0 < asker["complete"] <= asker["requests"]
+    counted = [flow["receivers"][name]["receiving"]["counted"] for name in "bcd"]
+    answered = [each["answered"] for each in counted]
+    for each, own in zip(counted, answered, strict=True):
+        # The two others', as far as each role was still there when they came.
+        assert own <= each["heard"] <= sum(answered) - own
+        # A kernel gives who broadcasts by UDP its own datagrams.
+        assert each["unexpected"] == (own if (port, cast) == ("udp", "broadcast") else 0)
+        assert each["not_allowed"] == 0
+    results = em.open(found.run)
+    for name in "bcd":
+        for engine in ("simulation", "live"):
+            at = results.at(results.series, engine=engine)
+            assert at.histogram("responder_round_trip", f"ask {name}").count.sum() > 0

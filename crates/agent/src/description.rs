@@ -91,6 +91,10 @@ pub struct FlowDescription {
     /// Most frames per second that go back.
     #[serde(default)]
     pub most_response_frames_per_s: Option<u64>,
+    /// To how many stations responses go: to who asked, or to the group that was asked, who asked
+    /// among it.
+    #[serde(default)]
+    pub response_cast: Cast,
     pub traffic: FlowTraffic,
     #[serde(default)]
     pub attention: ReceiveMode,
@@ -310,6 +314,15 @@ impl TestDescription {
             faults.push(format!(
                 "{at}.port = {:?}: must be \"tcp\" for a transfer",
                 flow.port.word()
+            ));
+        }
+        let answers_group = flow.response_cast != Cast::Unicast;
+        let has_responses = matches!(flow.traffic, FlowTraffic::Exchange(_));
+        if answers_group && (!has_responses || flow.response_cast != flow.cast) {
+            faults.push(format!(
+                "{at}.response_cast = {:?}: must be \"unicast\", or of an exchange the cast of its requests: {:?}",
+                flow.response_cast.word(),
+                flow.cast.word()
             ));
         }
         let mut check = |key: &str, frames: &Lengths| {

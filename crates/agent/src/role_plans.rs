@@ -61,22 +61,14 @@ impl RoleReader<'_> {
         if let Some(name) = &congestion {
             check_congestion(name, transport)?;
         }
-        let mut responders = Vec::new();
-        if transport.is_group() && matches!(task, RoleTask::Request { .. }) {
-            responders = grants.iter().map(|signed| signed.grant.station()).collect();
+        let mut members = Vec::new();
+        if transport.is_group() {
+            members = grants.iter().map(|signed| signed.grant.station()).collect();
         }
         let request = || self.permit_request(context.phases, &endpoint, longest, grants);
         let wanted = task.sends().then(request).transpose()?;
-        let plan = RolePlan {
-            flow,
-            stream,
-            endpoint,
-            task,
-            draws,
-            responders,
-            permitted: None,
-            congestion,
-        };
+        let plan =
+            RolePlan { flow, stream, endpoint, task, draws, members, permitted: None, congestion };
         Ok(UnpermittedRole { plan, wanted })
     }
 

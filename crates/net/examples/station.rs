@@ -323,6 +323,7 @@ fn play_responder<P: NetworkPort>(port: &mut P, words: &Words, until_ns: u64) ->
         experiment: EXPERIMENT,
         stream: None,
         may_respond_to: &|_| true, // the namespaces of a test hold nobody else
+        group: None,
         responses: &Responses::default(),
         draws: Draws::default(),
         until_ns,

@@ -146,11 +146,12 @@ class ExpandedFlow:
     """Wanted of a trial that is measured; None if any number will do."""
 
 
-def live_settings(flows: Sequence[ExpandedFlow]) -> Live:
-    """Return what only a measurement needs of flows."""
+def live_settings(flows: Sequence[ExpandedFlow], warm_up_ps: int) -> Live:
+    """Return what only a measurement needs of flows, which warms hosts up for so long."""
     exchanges = tuple([each.exchanges for each in flows])
     is_wanted = any(wanted is not None for wanted in exchanges)
-    return Live(tuple([each.port for each in flows]), exchanges if is_wanted else None)
+    ports = tuple([each.port for each in flows])
+    return Live(ports, exchanges if is_wanted else None, warm_up_ps=warm_up_ps)
 
 
 def check_flow(flow: Flow, path: KeyPath, engines: Sequence[str], *, file: str) -> None:

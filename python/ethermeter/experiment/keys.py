@@ -34,6 +34,10 @@ class PhasesKeys(TypedDict, total=False):
     """Span at the start of the transmit phase in which each station or flow begins, at a uniformly
     drawn time; at most `transmit`, and "0 s" for networks that are measured.
     """
+    warm_up: str | None
+    """Time for which the hosts of a measurement do what the first trial does, unmeasured, before it
+    begins: until their clocks are as warm as in the trials. Simulations have none.
+    """
 
 
 class TheoryKeys(TypedDict, total=False):

@@ -155,15 +155,19 @@ class Scenarios:
 
         """
         file, faults = self._file, Faults(self._file)
-        make_phases = partial(schedule, file=file)
-        phases = faults.of(partial(self._derived, Phases, ("phases",), choice, make_phases))
+
+        def make_phases(table: Phases) -> tuple[scenario.Phases, int]:
+            return schedule(table, file=file), table.warm_up
+
+        timed = faults.of(partial(self._derived, Phases, ("phases",), choice, make_phases))
         theory = faults.of(partial(self._derived, Theory, ("theory",), choice, assumed))
         tables = (self._long if "network" in self._document else self._short)(choice, faults)
         sent, network = self._sent(tables, faults), tables.network
         if network is None or not sent:
             raise InputError(dict.fromkeys(faults.found))
         # What the core finds does not wait for sound phases.
-        phases = phases or schedule(Phases(), file=file)
+        phases, warm_up_ps = timed or make_phases(Phases())
+        live = live_settings(sent, warm_up_ps)
         make: Callable[[], Scenario] = partial(self._scenario, tables, network, sent, phases)
         if not network.is_medium:
             # Hosts, links and flows contradict each other in ways that the core finds.
@@ -171,9 +175,9 @@ class Scenarios:
             made = self._once_or_fault(("checked", *choice), check, faults)
             faults.raise_all()
             assert made is not None, "else it has faults"
-            return Point(lambda: made, live_settings(sent), None)
+            return Point(lambda: made, live, None)
         faults.raise_all()
-        return Point(make, live_settings(sent), theory)
+        return Point(make, live, theory)
 
     def _long(self, choice: Sequence[int], faults: Faults) -> _Tables:
         """Return a network and its flows."""

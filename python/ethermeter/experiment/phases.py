@@ -79,6 +79,10 @@ class Phases(FileTable, frozen=True, kw_only=True):
     """Span at the start of the transmit phase in which each station or flow begins, at a uniformly
     drawn time; at most `transmit`, and "0 s" for networks that are measured.
     """
+    warm_up: PhaseTime = 0
+    """Time for which the hosts of a measurement do what the first trial does, unmeasured, before it
+    begins: until their clocks are as warm as in the trials. Simulations have none.
+    """
 
 
 Engine = Literal["simulation", "theory", "idealised", "ablation", "live"]

@@ -181,7 +181,11 @@ impl<'a> FlowRoles<'a> {
             let task = self.receiving(clock);
             let mut back = Vec::new();
             if task.sends() {
-                back.push(granted(&self.request_back(), sender, &self.links[to]).await?);
+                for hears in self.hear(to) {
+                    back.push(
+                        granted(&self.request_back(), &self.links[hears], &self.links[to]).await?,
+                    );
+                }
             }
             add(to, station, task, back);
         }
@@ -221,12 +225,22 @@ impl<'a> FlowRoles<'a> {
         }
     }
 
-    /// The grant requested of the sender, for what a receiver sends back.
+    /// Who hears what the receiver `from` sends back: the sender, and, of answers to the group, all
+    /// other receivers.
+    fn hear(&self, from: usize) -> impl Iterator<Item = usize> {
+        let is_group = self.flow.response_cast != Cast::Unicast;
+        let others = self.receivers.iter().copied().filter(move |&to| is_group && to != from);
+        std::iter::once(self.from).chain(others)
+    }
+
+    /// The grant requested of each of these.
     fn request_back(&self) -> GrantRequest {
         let (rate_bps, rate_frames_per_s) = self.flow.most_back();
+        let cast = self.flow.response_cast;
         GrantRequest {
-            transport: FlowTransport { cast: Cast::Unicast, ..self.request.transport },
-            port: 0,
+            transport: FlowTransport { cast, ..self.request.transport },
+            // Answers to the group come to its port: a receiver hears all of it there.
+            port: if cast == Cast::Unicast { 0 } else { self.request.port },
             rate_bps,
             rate_frames_per_s,
             longest_frame_octets: self.request.room_frame_octets,

@@ -21,6 +21,8 @@ pub struct ResponsePlan<'a> {
     /// Stations that may be answered: without this, a forged request would direct the response at
     /// another host.
     pub may_respond_to: &'a (dyn Fn(StationAddress) -> bool + Sync),
+    /// The group that all responses go to; who asked without.
+    pub group: Option<StationAddress>,
     /// How long responses are and when they come.
     pub responses: &'a Responses,
     /// Seed and number of the station: with those of a simulated station, the draws are its own.
@@ -47,8 +49,12 @@ pub struct ResponderCounts {
     pub unsent: u64,
     /// Requests of stations that may not be answered.
     pub not_allowed: u64,
-    /// Frames that are no requests of the experiment.
+    /// Frames that are neither requests of the experiment nor what is heard.
     pub unexpected: u64,
+    /// Responses of other stations of the group that were read; none where responses go to who
+    /// asked.
+    #[serde(default)]
+    pub heard: u64,
     /// Requests that were read and whose answers' times had not come by the end.
     pub unanswered: u64,
     /// How far from their times responses were sent that have one.
@@ -106,6 +112,7 @@ pub fn respond<P: NetworkPort, T: Timeline>(
                     waiting.push(request);
                 }
                 Some(_) => counts.not_allowed += 1,
+                None if is_heard(arrival, plan) => counts.heard += 1,
                 None => counts.unexpected += 1,
             });
         match received {
@@ -114,7 +121,7 @@ pub fn respond<P: NetworkPort, T: Timeline>(
         };
         for request in &mut waiting {
             if thinker.think(request, time, plan.until_ns, stop, &mut achieved) {
-                answer(port, time, own_clock, request, &mut counts, is_over)?;
+                answer(port, time, own_clock, (plan, request), &mut counts, is_over)?;
             } else {
                 counts.unanswered += 1;
             }
@@ -181,15 +188,28 @@ fn request<T: Timeline>(
     plan: &ResponsePlan<'_>,
     time: &T,
 ) -> Option<PendingRequest> {
-    let mark = Mark::read(arrival.payload).ok()?;
-    let is_ours = mark.experiment == plan.experiment
-        && plan.stream.is_none_or(|stream| stream == mark.stream);
-    (mark.kind == MarkKind::Request && is_ours).then(|| PendingRequest {
+    marked(arrival, plan, MarkKind::Request).map(|mark| PendingRequest {
         mark,
         octets: arrival.payload.len(),
         from: arrival.from,
         received_ns: arrival.stamped_ns.unwrap_or_else(|| time.now_ns()),
     })
+}
+
+/// The mark of a frame of the experiment and stream, if it is of this kind.
+#[inline]
+fn marked(arrival: &ReceivedPayload<'_>, plan: &ResponsePlan<'_>, kind: MarkKind) -> Option<Mark> {
+    let mark = Mark::read(arrival.payload).ok()?;
+    let is_ours = mark.experiment == plan.experiment
+        && plan.stream.is_none_or(|stream| stream == mark.stream);
+    (mark.kind == kind && is_ours).then_some(mark)
+}
+
+/// Whether it is a response to the group of another of its stations.
+fn is_heard(arrival: &ReceivedPayload<'_>, plan: &ResponsePlan<'_>) -> bool {
+    plan.group.is_some()
+        && (plan.may_respond_to)(arrival.from)
+        && marked(arrival, plan, MarkKind::Response).is_some()
 }
 
 /// Hand an answer over as soon as the port takes it, unless it has to end before.
@@ -198,11 +218,11 @@ fn answer<P: NetworkPort, T: Timeline>(
     port: &mut P,
     time: &T,
     own_clock: SkewedClock,
-    request: &PendingRequest,
+    (plan, request): (&ResponsePlan<'_>, &PendingRequest),
     counts: &mut ResponderCounts,
     is_over: impl Fn(u64) -> bool,
 ) -> Result<(), Error> {
-    port.aim(request.from)?;
+    port.aim(plan.group.unwrap_or(request.from))?;
     loop {
         let sent = port.send(1, |_, room| {
             let octets = request.octets.min(room.len());

@@ -22,11 +22,11 @@ use std::net::{IpAddr, SocketAddr};
 pub enum StationPort {
     /// UDP.
     Udp(Box<UdpPort>),
-    /// UDP that listens to a group and responds from a port of its own.
+    /// UDP that listens to a group and sends from a port of its own.
     Answering {
         /// Listens to the group; a socket bound to a group cannot send.
         rx: Box<UdpPort>,
-        /// Responses.
+        /// Requests or responses.
         tx: Box<UdpPort>,
     },
     /// Raw frames through packet sockets.
@@ -340,13 +340,13 @@ impl StationPort {
     /// # Errors
     /// If the system refuses.
     pub fn aimed_at_group(self) -> Result<Self, Refusal> {
-        if let Self::Udp(port) = &self {
+        if let Self::Udp(port) | Self::Answering { tx: port, .. } = &self {
             port.allow_broadcast().map_err(|error| no_port(&error))?;
         }
         Ok(self)
     }
 
-    /// Prepared to respond to what comes to the group of `endpoint`, from a port of its own.
+    /// Prepared to hear what comes to the group of `endpoint`, and to send from a port of its own.
     ///
     /// # Errors
     /// If the system refuses.

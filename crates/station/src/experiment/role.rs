@@ -51,8 +51,8 @@ pub struct RolePlan {
     pub task: RoleTask,
     /// What determines its draws.
     pub draws: Draws,
-    /// Stations of a group that respond to its requests; empty of a single station.
-    pub responders: Vec<StationAddress>,
+    /// Stations of the group that it sends to, each of which has granted; empty of a single station.
+    pub members: Vec<StationAddress>,
     /// What it may send, and where; `None` of a role that only receives.
     pub permitted: Option<PermittedSender>,
     /// Congestion control of its connection; the host's own without.
@@ -94,15 +94,18 @@ impl RolePlan {
         sender: Option<IpAddr>,
     ) -> Result<OpenedEndpoint, Refusal> {
         match (&self.task, opened, sender) {
-            (RoleTask::Request { .. }, OpenedEndpoint::StationPort(port), _)
-                if self.endpoint.transport.is_group() =>
-            {
-                port.aimed_at_group().map(OpenedEndpoint::StationPort)
-            }
-            (RoleTask::Respond { .. }, OpenedEndpoint::StationPort(port), _)
-                if granted.transport.is_group() =>
-            {
-                port.answering(granted).map(OpenedEndpoint::StationPort)
+            (
+                RoleTask::Request { .. } | RoleTask::Respond { .. },
+                OpenedEndpoint::StationPort(mut port),
+                _,
+            ) => {
+                if granted.transport.is_group() {
+                    port = port.answering(granted)?;
+                }
+                if self.endpoint.transport.is_group() {
+                    port = port.aimed_at_group()?;
+                }
+                Ok(OpenedEndpoint::StationPort(port))
             }
             (
                 RoleTask::Respond { .. }
@@ -351,7 +354,7 @@ impl RolePlan {
                 let plan = RequestPlan {
                     experiment: schedule.mark(),
                     stream: self.stream,
-                    responders: &self.responders,
+                    responders: &self.members,
                     requests: RequestTraffic::Offered { source, seed, station },
                     begin_ns: transmit_ns,
                     until_ns: transmit_ns.saturating_add(phases.transmit_ns),
@@ -364,11 +367,16 @@ impl RolePlan {
                 Ok(RoleTotals::Requester(Box::new(request(port, time, own_clock, &plan, stop)?)))
             }
             RoleTask::Respond { response, attention } => {
-                let asker = port.target();
+                let target = port.target();
+                let is_member = |from| self.members.iter().any(|one| one.is_station_of(from));
+                let is_group = self.endpoint.transport.is_group();
                 let plan = ResponsePlan {
                     experiment: schedule.mark(),
                     stream: Some(self.stream),
-                    may_respond_to: &|from| Some(from) == asker,
+                    may_respond_to: &|from| {
+                        if is_group { is_member(from) } else { Some(from) == target }
+                    },
+                    group: target.filter(|_| is_group),
                     responses: response,
                     draws: self.draws,
                     until_ns: schedule.until_ns(),
@@ -461,7 +469,7 @@ mod tests {
             endpoint,
             task: RoleTask::Send(Box::new(stream)),
             draws: Draws::default(),
-            responders: Vec::new(),
+            members: Vec::new(),
             permitted: None,
             congestion: None,
         };

@@ -56,7 +56,7 @@ from ethermeter.live_reports import (
     VoiceWindow,
 )
 from ethermeter.metrics.statistics import merged
-from ethermeter.scenario import Flow
+from ethermeter.scenario import Flow, Scenario
 from ethermeter.store.result import FlowResult, ReceiverResult, Result
 from ethermeter.trial import Trial
 
@@ -83,6 +83,7 @@ def counts_of(trial: Trial, result: Result) -> Counts:
             for number, name in enumerate(flow_names(scenario))
         ]
     )
+    flows = replace(flows, responder_round_trip=_responder_round_trips(scenario, result))
     if np.isnan(flows.batches.completed).all():
         flows = replace(flows, batches=zeros(FlowBatch, 0, len(scenario.flows)))
     media, stations = media_counts(scenario, result.media)
@@ -97,6 +98,22 @@ def counts_of(trial: Trial, result: Result) -> Counts:
         clock_pairs=NO_CLOCK_PAIRS,
         cautions=(),
     )
+
+
+def _responder_round_trips(scenario: Scenario, result: Result) -> Buckets:
+    """Return the round trips of each responder, by its number in the scenario."""
+    rows: list[tuple[int, int, int, int]] = []
+    first = 0
+    for name, flow in zip(flow_names(scenario), scenario.flows, strict=True):
+        if flow.response is None or len(flow.to) == 1:
+            continue
+        sending, _ = roles_of(flow, result.flows.get(name, FlowResult()))
+        stations = sending.by_station if isinstance(sending, RequesterCounts) else ()
+        # Stations are in the order of the receivers, which are numbered in it.
+        for number, station in enumerate(stations, first):
+            rows += [(number, *bucket) for bucket in station.round_trip.buckets]
+        first += len(flow.to)
+    return Buckets(*np.array(rows, np.int64).reshape(-1, 4).T)
 
 
 def receivers_of(flow: Flow, result: FlowResult) -> list[ReceiverResult | FlowResult]:

@@ -244,6 +244,7 @@ def _flows(
                 most_frames_per_s=there.frames_per_s,
                 most_response_bps=None if back is None else back.bps,
                 most_response_frames_per_s=None if back is None else back.frames_per_s,
+                response_cast="unicast" if flow.response is None else flow.response.address,
                 attention="spinning" if is_spinning else "sleeping",
                 traffic=traffic,
                 cast=flow.address,
@@ -319,7 +320,16 @@ def _ends(flow: Flow) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     there = [(flow.from_, "out"), *((host, "in") for host in flow.to)]
     is_file = flow.transfer is not None and flow.transfer.job.file is not None
     has_back = flow.response is not None or is_file
-    back = [end for host in flow.to for end in ((host, "out"), (flow.from_, "in"))]
+    is_to_group = flow.response is not None and flow.response.address != "unicast"
+    heard = [host for host in flow.to if is_to_group]
+    back = [
+        end
+        for host in flow.to
+        for end in (
+            (host, "out"),
+            *((hears, "in") for hears in (flow.from_, *heard) if hears != host),
+        )
+    ]
     return there, back if has_back else []
 
 
@@ -406,10 +416,10 @@ def _traffic(
     if response is None:
         real_time = not is_saturated(flow) and not laboratory.is_one_machine
         return StreamFlowTraffic(source=source, real_time=real_time)
-    if response.address != "unicast":
+    if response.address not in {"unicast", flow.address}:
         allowed = (
-            'expected "unicast": an agent answers who asked; it sends to a group only what all of'
-            " the group have granted"
+            f'expected "unicast", or "{flow.address}" as in flows.cast: an agent answers who'
+            " asked, or the group that was asked, all of which has granted"
         )
         raise InputError.of(where, "response.cast", response.address, allowed)
     if response.retransmit is not None:

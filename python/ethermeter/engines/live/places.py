@@ -72,7 +72,8 @@ class Hosts:
     def run(
         self, works: Sequence[Work], directory: Path
     ) -> Generator[Finished | Underway, None, None]:
-        """Measure trials one after the other."""
+        """Measure trials one after the other, when the hosts are warm."""
+        yield from trials.warm_up(works[0], self.laboratory)
         yield from trials.run(works, self.laboratory, directory)
 
 
@@ -132,6 +133,7 @@ class Local:
         for _, group in itertools.groupby(works, key=self.key):
             alike = list(group)
             with self.bench([trial_of(work) for work in alike]) as bench:
+                yield from trials.warm_up(alike[0], bench.laboratory)
                 for work in alike:
                     bench.revive()
                     yield from self.measured(work, bench, directory)
@@ -219,8 +221,11 @@ class Kept:
     ) -> Generator[Finished | Underway, None, None]:
         """Measure trials one after the other."""
         for work in works:
+            is_new = self._bench is None
             bench = self._prepared(work)
             bench.revive()
+            if is_new:
+                yield from trials.warm_up(work, bench.laboratory)
             yield from self._local.measured(work, bench, directory)
 
     def _prepared(self, work: Work) -> Bench:

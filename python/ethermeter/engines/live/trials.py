@@ -1,5 +1,6 @@
 """Trials: tests between agents one after the other, each with its whole result kept."""
 
+import datetime
 import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
@@ -40,8 +41,8 @@ AGENT_LOST = "agent-lost"
 class Underway:
     """Progress of the trial that is being measured, by its index in the plan.
 
-    The phase is connecting, arranging, settle, transmit, measure, drain or collecting; the share of
-    the trial that is done is from 0 to 1.
+    The phase is connecting, arranging, settle, transmit, measure, drain or collecting, or, before a
+    first trial, how long hosts still warm up; the share of the trial that is done is from 0 to 1.
     """
 
     place: int
@@ -115,14 +116,56 @@ def run(
         yield from _measured(work, laboratory, directory)
 
 
+def warm_up(work: Work, laboratory: Laboratory) -> Generator[Underway, None, None]:
+    """Let hosts do what a trial does for as long as it says, and drop what they count.
+
+    Whole tests, one after the other, so the last one may take longer. Yields how long it still
+    takes. Raises TrialError as `run` does, and if an agent is lost.
+    """
+    begun_s = time.monotonic()
+    length_s = trial_of(work).settings().warm_up_ps / 1e12
+
+    def left_s() -> float:
+        return begun_s + length_s - time.monotonic()
+
+    while left_s() > 0:
+        for seen in _tests(work, laboratory):
+            if isinstance(seen, Underway):
+                left = datetime.timedelta(seconds=max(0, round(left_s())))
+                yield Underway(work.place, f"warm-up, {left} left", 0.0)
+            elif seen[1].outcome != COMPLETE:
+                raise TrialError(f"warm-up of trial {work.id}: {seen[1].failure}")
+
+
 def _measured(
     work: Work, laboratory: Laboratory, directory: Path
 ) -> Generator[Finished | Underway, None, None]:
+    begun_s = time.monotonic()
+    for seen in _tests(work, laboratory):
+        if isinstance(seen, Underway):
+            yield seen
+            continue
+        text, result = seen
+        write_whole(directory / FOLDER / f"{work.id}.json", text.decode() + "\n", within=directory)
+        took_s = time.monotonic() - begun_s
+        if result.outcome == COMPLETE:
+            has_wires = laboratory.has_wires
+            found = observe(trial_of(work), result, took_s=took_s, has_wires=has_wires)
+            yield Finished(work.place, found)
+        elif result.outcome == AGENT_LOST:
+            yield FailedTrial(work.place, replace(failed(), core_s=took_s), result.failure)
+        else:
+            raise TrialError(f"trial {work.id}: {result.outcome}")
+
+
+def _tests(
+    work: Work, laboratory: Laboratory
+) -> Generator[Underway | tuple[bytes, Result], None, None]:
+    """Run the test of a trial; yield its progress, and at last its result, as JSON and read."""
     import queue
     import threading
 
     trial = trial_of(work)
-    begun_s = time.monotonic()
     clock = _Clock(trial.scenario)
     done: queue.SimpleQueue[tuple[bytes, Result] | BaseException] = queue.SimpleQueue()
     stop = threading.Event()
@@ -152,16 +195,7 @@ def _measured(
     thread.join()
     if isinstance(outcome, BaseException):
         raise failure(work, outcome) from outcome
-    text, result = outcome
-    write_whole(directory / FOLDER / f"{work.id}.json", text.decode() + "\n", within=directory)
-    took_s = time.monotonic() - begun_s
-    if result.outcome == COMPLETE:
-        found = observe(trial, result, took_s=took_s, has_wires=laboratory.has_wires)
-        yield Finished(work.place, found)
-    elif result.outcome == AGENT_LOST:
-        yield FailedTrial(work.place, replace(failed(), core_s=took_s), result.failure)
-    else:
-        raise TrialError(f"trial {work.id}: {result.outcome}")
+    yield outcome
 
 
 def _tested(
