@@ -48,6 +48,24 @@ class ExperimentPhases(Table, frozen=True, kw_only=True):
     """Batches of the measured window."""
 
 
+class HostActivity(Table, frozen=True, kw_only=True):
+    """Activity of a host over about a second."""
+
+    window_ns: int = 0
+    """Time over which shares and rates are means."""
+    processor_share: float = 0.0
+    """Share of the time of all processors in which they were not idle, CPU steal included."""
+    load_average: float = 0.0
+    """Tasks that ran, wanted to run, or waited for a disk: mean over about a minute."""
+    tasks_runnable: int = 0
+    """Tasks besides the agent's that ran or wanted to run at both ends of the window: the lesser.
+    """
+    tests: int = 0
+    """Tests that the agent takes part in: the greater of both ends."""
+    traffic_bps: Mapping[str, float] = {}
+    """Octets received and sent, by interface, in bits per second."""
+
+
 class CoordinatorClock(Table, frozen=True, kw_only=True):
     """An agent's clock, compared with the coordinator's."""
 
@@ -1132,6 +1150,8 @@ class AgentResult(Table, frozen=True, kw_only=True):
     """PLCA of the interfaces that have it, where it was read."""
     ceilings: Ceilings | None = None
     """Ceilings of the agent's operator."""
+    activity: HostActivity | None = None
+    """What the host does, where it was read."""
     address: str = ""
     """Address of the agent's station."""
     result: AgentReport | None = None
@@ -1340,6 +1360,8 @@ class HostAnswer(Table, frozen=True, kw_only=True):
     """PLCA of the interfaces that have it, where it was read."""
     ceilings: Ceilings | None = None
     """Ceilings of the agent's operator."""
+    activity: HostActivity | None = None
+    """What the host does, where it was read."""
 
 
 class HostDescription(Table, frozen=True, kw_only=True):
@@ -1365,6 +1387,8 @@ class HostDescription(Table, frozen=True, kw_only=True):
     """PLCA of the interfaces that have it, where it was read."""
     ceilings: Ceilings | None = None
     """Ceilings of the agent's operator."""
+    activity: HostActivity | None = None
+    """What the host does, where it was read."""
 
 
 class ClassCounts(Table, frozen=True, kw_only=True):

@@ -308,9 +308,11 @@ def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path, monkeypa
     monkeypatch.setenv("COLUMNS", "300")  # a row of a table is a line
     with loopback_agents(tmp_path) as (path, agents):
         done = invoke("hosts", path, "--json")
-        assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout)
         assert [said[name]["faults"] for name in "ab"] == [[], []]
+        # Both are this machine, which tests may keep busy.
+        assert done.returncode == (4 if any(one["busy"] for one in said.values()) else 0)
+        assert all(0 <= one["activity"]["processor_share"] <= 1 for one in said.values())
         # One machine has one clock: what is stated holds.
         assert all(
             abs(one["clock"]["offset_ns"]) <= one["clock"]["uncertainty_ns"]

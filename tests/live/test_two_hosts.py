@@ -63,7 +63,9 @@ def test_two_hosts_are_measured_with_certificates_and_their_json_is_read(tmp_pat
                 (folder / file).write_bytes((tmp_path / "lab" / file).read_bytes())
             (folder / "ceilings.toml").write_text(ceilings, encoding="utf-8")
             agents.enter_context(agent(namespace, command, folder))
-        assert "state: ready" in shell(within(here, check), cwd=tmp_path)  # of both
+        assert "state: ready" in shell(  # of both; tests may keep them busy
+            within(here, f"{check} || test $? -eq 4"), cwd=tmp_path
+        )
         result = json.loads(shell(within(here, measure), cwd=tmp_path))
     rates = [
         point["estimates"]["goodput"]["value"]

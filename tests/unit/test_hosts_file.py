@@ -1,11 +1,14 @@
 """The file of hosts: what it says, and every fault in it with key, value and what is allowed."""
 
+import json
 from pathlib import Path
 
 import ethermeter as em
 import pytest
-from ethermeter import hosts_file
+from ethermeter import _core, hosts_file
+from ethermeter.api.hosts import busy_with
 from ethermeter.faults import InputError
+from ethermeter.live_reports import HostActivity
 from ethermeter.live_test import AgentEntry
 from program import invoke
 from shared_experiments import star
@@ -129,3 +132,75 @@ def test_frames_of_hosts_with_ipv6_are_said_to_be_longer_than_simulated(
     done = invoke("measure", file, "--on", path, "--out", tmp_path / "run")
     assert done.returncode == 1  # no agent is there
     assert ("frames are 20 octets shorter than those measured" in done.stderr) == is_said
+
+
+IDLE = {
+    "window_ns": 10**9,
+    "processor_share": 0.05,
+    "load_average": 0.5,
+    "tasks_runnable": 0,
+    "tests": 0,
+    "traffic_bps": {"lo": 1e9, "eth0": 1e5},
+}
+"""A host at the limits of an idle one."""
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"tests": 2}, "2 tests under way"),
+        (
+            {"processor_share": 0.37, "tasks_runnable": 3},
+            "processors 37%, 3 runnable tasks (idle: at most 5%)",
+        ),
+        ({"load_average": 1.25}, "load average 1.25 (idle: at most 0.5)"),
+        ({"traffic_bps": {"eth0": 2.5e6}}, "2.50 Mb/s on eth0 (idle: at most 0.1 Mb/s)"),
+    ],
+)
+def test_a_host_beyond_a_limit_is_busy_with_it(changed, text):
+    assert busy_with(HostActivity(**IDLE), "eth0") == ()
+    assert busy_with(HostActivity(**IDLE | changed), "eth0") == (text,)
+
+
+def test_loopback_traffic_counts_where_it_is_measured():
+    assert busy_with(HostActivity(**IDLE), "lo") == ("1000.00 Mb/s on lo (idle: at most 0.1 Mb/s)",)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code", "states"),
+    [
+        (IDLE, IDLE, 0, ["idle", "idle"]),
+        (IDLE, IDLE | {"tests": 1}, 4, ["idle", "busy: 1 test under way"]),
+        (IDLE, None, 3, ["idle", "unknown"]),  # an older agent
+        (IDLE | {"tests": 1}, "gone", 1, ["busy: 1 test under way", "–"]),
+    ],
+)
+def test_scripts_learn_by_the_exit_code_whether_hosts_are_idle(
+    tmp_path, monkeypatch, first, second, code, states
+):
+    monkeypatch.setenv("COLUMNS", "300")  # a row of a table is a line
+    path = written(
+        tmp_path,
+        '[hosts.a]\ncontrol = "127.0.0.1:4988"\ninterface = "eth0"\n'
+        '[hosts.b]\ncontrol = "127.0.0.2:4988"\ninterface = "eth0"\n',
+    )
+
+    def answer(activity):
+        clock = {"offset_ns": 0, "uncertainty_ns": 0}
+        known = {"interfaces": {"eth0": []}, "clock": clock}
+        if activity == "gone":
+            return {"control": "127.0.0.2:4988", "error": "refused"}
+        return known if activity is None else known | {"activity": activity}
+
+    def ask(*_, reads_activity, **__):
+        assert reads_activity
+        return json.dumps([answer(first), answer(second)])
+
+    monkeypatch.setattr(_core, "ask_hosts", ask)
+    done = invoke("hosts", path)
+    head, *rows = done.stdout.splitlines()
+    at, end = head.index("activity"), head.index("state")
+    assert [row[at:end].strip() for row in rows] == states
+    assert done.returncode == code
+    busy = [host["busy"] for host in json.loads(invoke("hosts", path, "--json").stdout).values()]
+    assert [bool(each) for each in busy] == [state.startswith("busy") for state in states]

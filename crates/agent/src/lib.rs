@@ -3,6 +3,7 @@
 //!
 //! `pending` decides without a network or a clock.
 //!
+//! - `activity`: what a host does besides a test.
 //! - `attest`: signed consent.
 //! - `time`: sleeping tasks, and the time of day; the one file that asks for them.
 //! - [`protocol`]: the calls of the protocol. [`calls`]: how they travel.
@@ -15,6 +16,7 @@
 //! - [`result`]: results of tests, made of the reports of agents.
 //! - [`certificates`]: a private authority.
 
+mod activity;
 mod attest;
 pub mod calls;
 pub mod certificates;

@@ -96,7 +96,8 @@ fn run() -> Result<ExitCode, String> {
         Command::Measure(path) => measure(&path, &options),
         Command::Hosts(controls) => {
             let credentials = options.credentials()?;
-            let hosts = runtime()?.block_on(coordinator::hosts(&controls, credentials.as_ref()));
+            let hosts =
+                runtime()?.block_on(coordinator::hosts(&controls, credentials.as_ref(), true));
             println!("{}", json(&hosts)?);
             let all_answer =
                 hosts.iter().all(|host| matches!(host, HostAnswer::Description { .. }));

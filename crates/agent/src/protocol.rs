@@ -3,6 +3,7 @@
 //!
 //! gRPC carries the calls ([`crate::calls`]); each body is one JSON text.
 
+use crate::activity::ActivityCounters;
 use crate::result::ArtificialClock;
 use ethermeter_net::plca::PlcaFacts;
 use ethermeter_station::AgentReport;
@@ -66,6 +67,9 @@ pub struct HelloRequest {
     /// Also PLCA of the interfaces, for which drivers may take a while.
     #[serde(default)]
     pub reads_plca: bool,
+    /// Also counters of what the host does.
+    #[serde(default)]
+    pub reads_activity: bool,
 }
 
 /// Identity and clock of an agent.
@@ -92,6 +96,9 @@ pub struct HelloReply {
     pub ceilings: Ceilings,
     /// Artificial offset and drift of the times on frames, if they have any; for tests.
     pub artificial_clock: Option<ArtificialClock>,
+    /// What the host does, if it was to be read; agents that do not know the request leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<ActivityCounters>,
 }
 
 /// A grant, and what proves it.

@@ -1,6 +1,7 @@
 //! Results of tests, which the coordinator makes of the reports of agents;
 //! docs/reference/agent-tests.md describes their keys.
 
+use crate::activity::HostActivity;
 use ethermeter_net::loss::PathLosses;
 use ethermeter_net::plca::PlcaFacts;
 use ethermeter_station::consent::{Cast, Ceilings, PortKind};
@@ -95,6 +96,9 @@ pub struct HostDescription {
     pub plca: BTreeMap<String, PlcaFacts>,
     /// Ceilings of the agent's operator.
     pub ceilings: Option<Ceilings>,
+    /// What the host does, where it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activity: Option<HostActivity>,
 }
 
 /// An agent's clock, compared with the coordinator's.

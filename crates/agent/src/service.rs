@@ -4,6 +4,7 @@
 //! lock is held for decisions only, by threads that run before roles. Whatever may wait (opening and
 //! closing of ports, interfaces, routes) is done without it, on threads of its own.
 
+use crate::activity::ActivityCounters;
 use crate::attest::{self, Notary, random};
 use crate::calls::{Agent, StampedRequest, other_protocol};
 use crate::protocol::{
@@ -427,6 +428,14 @@ impl Agent for AgentService {
         } else {
             BTreeMap::new()
         };
+        let activity = request.reads_activity.then(|| {
+            let now_ns = self.time.now_ns();
+            let is_under_way = |test: &&Experiment| {
+                test.running() > 0 || !test.is_stopped() && !test.lease().is_overdue_at(now_ns)
+            };
+            let tests = self.books().experiments.values().filter(is_under_way).count();
+            ActivityCounters::now(now_ns, tests as u64).ok()
+        });
         let addresses = interfaces().into_iter().map(|interface| {
             let addresses = interface.addresses().collect();
             (interface.name, addresses)
@@ -443,6 +452,7 @@ impl Agent for AgentService {
             ceilings: self.books().rules.ceilings().clone(),
             artificial_clock: (offset_ns != 0 || drift_ppb != 0)
                 .then_some(ArtificialClock { offset_ns, drift_ppb }),
+            activity: activity.flatten(),
             now_ns: self.time.now_ns(),
         })
     }

@@ -118,6 +118,7 @@ impl Calls for SlowAgent {
             plca: BTreeMap::new(),
             ceilings: Ceilings::default(),
             artificial_clock: None,
+            activity: None,
         })
     }
 

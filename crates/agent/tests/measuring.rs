@@ -294,6 +294,12 @@ fn hosts_say_what_they_are_and_silent_ones_are_named() {
     );
     let addresses = hosts[0]["interfaces"]["lo"].as_array().expect("the loopback interface");
     assert!(addresses.contains(&json!("127.0.0.1")), "{addresses:?}");
+    let activity = &hosts[0]["activity"];
+    assert!(activity["window_ns"].as_u64().is_some_and(|window_ns| window_ns >= 1_000_000_000));
+    let share = activity["processor_share"].as_f64().expect("a share");
+    assert!((0.0..=1.0).contains(&share), "{activity}");
+    assert_eq!(activity["tests"].as_u64(), Some(0));
+    assert!(activity["traffic_bps"]["lo"].as_f64().is_some(), "{activity}");
     drop(agent);
     let silent = crate::common::run(&["hosts", &at]);
     let hosts: Value = serde_json::from_slice(&silent.stdout).expect("JSON");

@@ -114,15 +114,17 @@ pub fn serve_agent(
 }
 
 /// Descriptions of agents and their hosts, as JSON, in the order of their addresses; see
-/// docs/reference/agent-tests.md.
+/// docs/reference/agent-tests.md. With `reads_activity`, which takes a second, they have what the
+/// hosts do.
 #[pyfunction]
-#[pyo3(signature = (controls, *, credentials=None, namespace=None))]
+#[pyo3(signature = (controls, *, credentials=None, namespace=None, reads_activity=false))]
 #[allow(clippy::needless_pass_by_value)]
 pub fn ask_hosts(
     py: Python<'_>,
     controls: Vec<String>,
     credentials: Option<Pem>,
     namespace: Option<PathBuf>,
+    reads_activity: bool,
 ) -> PyResult<String> {
     let controls = controls.iter().map(|control| address(control)).collect::<PyResult<Vec<_>>>()?;
     let credentials = self::credentials(credentials);
@@ -131,7 +133,12 @@ pub fn ask_hosts(
         namespace,
         move |stop, _| {
             let should_stop = || stop.load(Ordering::Relaxed);
-            coordinator::hosts_blocking(&controls, credentials.as_ref(), should_stop)
+            coordinator::hosts_blocking(
+                &controls,
+                credentials.as_ref(),
+                reads_activity,
+                should_stop,
+            )
         },
         |_: Option<()>| Ok(false),
     )?;

@@ -1,13 +1,13 @@
 """The hosts of a laboratory: certified, or asked what they can do."""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ethermeter.faults import InputError
-from ethermeter.live_reports import ArtificialClock, HostAnswer
+from ethermeter.live_reports import ArtificialClock, HostActivity, HostAnswer
 from ethermeter.operation import Argument, Display, operation
 
 if TYPE_CHECKING:
@@ -63,13 +63,31 @@ class CheckedHost(HostAnswer, frozen=True, kw_only=True, omit_defaults=True):
     """The interface that has it; None if none has, or the agent did not answer."""
     faults: tuple[str, ...]
     """What is wrong with it, by its file."""
+    busy: tuple[str, ...] | None
+    """What it does that disturbs a test, each with its limit; none if it is idle; None if unknown.
+    """
+
+
+MOST_PROCESSOR_SHARE = 0.05
+"""Share of the time of an idle host's processors that other work may take.
+
+Spread evenly, at most one message in 20 meets it, so that percentiles up to the 95th stay.
+"""
+MOST_LOAD_AVERAGE = 0.5
+"""Mean number of tasks that run or wait for a disk on an idle host.
+
+The mean forgets with a time constant of 1 min: a single task makes it so after 42 s.
+"""
+MOST_TRAFFIC_BPS = 1e5
+"""Traffic of an interface of an idle host in b/s, both directions: 1% of the slowest Ethernet."""
 
 
 @operation(HostsOptions)
 def hosts(options: HostsOptions, display: Display) -> Mapping[str, CheckedHost] | Certified:
-    """Check the agents of all hosts of a file: reachability, clocks, interfaces and ceilings.
+    """Check the agents of all hosts of a file: clocks, interfaces, ceilings, and who is idle.
 
-    Exit code 0 if all answer and have their addresses, 1 if not, 2 if the file is wrong.
+    Exit code 0 if all answer, have their addresses and are idle, 1 if one has a fault, 2 if the
+    file is wrong, 3 if of one it is not known whether it is idle, 4 if one is busy.
 
     Raises
     ------
@@ -85,15 +103,17 @@ def hosts(options: HostsOptions, display: Display) -> Mapping[str, CheckedHost] 
     file = hosts_file.read(options.file)
     if options.certify:
         return _certified(file)
-    reported = file.laboratory().ask()
+    reported = file.laboratory().ask(reads_activity=True)
     found = {}
     for name, station in file.stations.items():
         agent = msgspec.json.decode(reported[name], type=HostAnswer)
+        interface = None if agent.error else station.interface or _interface(agent, station)
         found[name] = CheckedHost(
             **structs.asdict(agent) | {"control": station.control},
             address=station.address,
-            interface=None if agent.error else station.interface or _interface(agent, station),
+            interface=interface,
             faults=_faults(agent, station),
+            busy=None if agent.activity is None else busy_with(agent.activity, interface),
         )
     return found
 
@@ -117,6 +137,34 @@ def _certified(file: "HostsFile") -> Certified:
         for name, station in file.stations.items()
     }
     return Certified(str(file.certificates), commands)
+
+
+def busy_with(activity: HostActivity, measured: str | None) -> tuple[str, ...]:
+    """Return what a host does that disturbs a test, each with its limit; nothing if it is idle.
+
+    `measured` is its interface on the measured network; the loopback interface counts only as
+    that.
+    """
+    return tuple(_activities(activity, measured))
+
+
+def _activities(activity: HostActivity, measured: str | None) -> Iterator[str]:
+    if activity.tests:
+        yield f"{activity.tests} test{'s' * (activity.tests > 1)} under way"
+    if activity.processor_share > MOST_PROCESSOR_SHARE:
+        tasks = activity.tasks_runnable
+        runnable = f", {tasks} runnable task{'s' * (tasks != 1)}"
+        yield (
+            f"processors {activity.processor_share:.0%}{runnable} "
+            f"(idle: at most {MOST_PROCESSOR_SHARE:.0%})"
+        )
+    if activity.load_average > MOST_LOAD_AVERAGE:
+        yield f"load average {activity.load_average:.2f} (idle: at most {MOST_LOAD_AVERAGE})"
+    for name, rate_bps in activity.traffic_bps.items():
+        if rate_bps > MOST_TRAFFIC_BPS and (name != "lo" or measured in (None, "lo")):
+            yield (
+                f"{rate_bps / 1e6:.2f} Mb/s on {name} (idle: at most {MOST_TRAFFIC_BPS / 1e6} Mb/s)"
+            )
 
 
 def _interface(agent: HostAnswer, station: "AgentEntry") -> str | None:

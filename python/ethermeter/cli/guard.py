@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ethermeter.analysis.checks import Check
     from ethermeter.faults import Fault
 
-BAD_INPUT, FAILED, UNDECIDED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 1, 3, 130, 141, 143
+BAD_INPUT, FAILED, UNDECIDED, BUSY = 2, 1, 3, 4
+INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143
 
 P = ParamSpec("P")
 

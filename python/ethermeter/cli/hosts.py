@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ethermeter.api.hosts import Certified, CheckedHost, HostsOptions, hosts
 from ethermeter.cli.command import Command
-from ethermeter.cli.guard import FAILED
+from ethermeter.cli.guard import BUSY, FAILED, UNDECIDED
 
 EXAMPLES = """\
   ethermeter hosts hosts.toml --certify
@@ -43,9 +43,14 @@ def rows(found: Found) -> Iterator[dict[str, object]]:
 
 
 def end(found: Found, options: HostsOptions) -> int:
-    """Return the exit code."""
-    is_wrong = not isinstance(found, Certified) and any(host.faults for host in found.values())
-    return FAILED if is_wrong else 0
+    """Return the exit code: of a fault before that of a busy host."""
+    if isinstance(found, Certified):
+        return 0
+    if any(host.faults for host in found.values()):
+        return FAILED
+    if any(host.busy for host in found.values()):
+        return BUSY
+    return UNDECIDED if any(host.busy is None for host in found.values()) else 0
 
 
 COMMAND = Command(hosts, EXAMPLES, blocks=blocks, plain=plain, rows=rows, end=end)

@@ -24,7 +24,7 @@ def certificates(made: Certified, file: Path) -> Iterator[Code | Text]:
 
 
 def hosts(found: Mapping[str, CheckedHost]) -> Iterator[Table]:
-    """Tabulate hosts with their clocks, ceilings and faults, and PLCA if one of them has it."""
+    """Tabulate hosts: clock, ceilings, activity and faults, and PLCA if one of them has it."""
     has_plca = any(each.plca for each in found.values())
     head = [
         "host",
@@ -37,6 +37,7 @@ def hosts(found: Mapping[str, CheckedHost]) -> Iterator[Table]:
         "most frames/s",
         "most s",
         "version",
+        "activity",
         *(["plca"] if has_plca else []),
         "state",
     ]
@@ -49,7 +50,7 @@ def _row(name: str, of: CheckedHost, *, has_plca: bool) -> list[str]:
     interface = of.interface or "lo"
     plca = [_plca(of.plca.get(interface))] if has_plca else []
     if of.clock is None:
-        return [name, of.control, of.address, *["–"] * 7, *plca, state]
+        return [name, of.control, of.address, *["–"] * 8, *plca, state]
     most = of.ceilings
     return [
         name,
@@ -64,9 +65,16 @@ def _row(name: str, of: CheckedHost, *, has_plca: bool) -> list[str]:
             else [f"{most.rate_bps / 1e6:.0f}", str(most.rate_frames_per_s), str(most.duration_s)]
         ),
         of.version,
+        _activity(of),
         *plca,
         state,
     ]
+
+
+def _activity(of: CheckedHost) -> str:
+    if of.busy is None:
+        return "unknown"
+    return f"busy: {'; '.join(of.busy)}" if of.busy else "idle"
 
 
 def _plca(found: PlcaFacts | None) -> str:

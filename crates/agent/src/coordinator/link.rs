@@ -1,6 +1,7 @@
 //! One agent, as its coordinator sees it.
 
 use super::renewals::RenewalRelay;
+use crate::activity::{ActivityCounters, HostActivity, WINDOW};
 use crate::attest::Credentials;
 use crate::calls::AgentClient;
 use crate::description::AgentEntry;
@@ -11,7 +12,7 @@ use crate::protocol::{
 };
 use crate::result::CoordinatorClock;
 use crate::service::boot;
-use crate::time::RealTime;
+use crate::time::{RealTime, sleep};
 use ethermeter_net::Timeline;
 use ethermeter_station::AgentReport;
 use ethermeter_station::consent::{GrantRequest, RENEWAL_NS, RequestStamp};
@@ -63,6 +64,10 @@ const MOST_FAILED_LEASES: u32 = 5;
 /// Exchanges, of which the fastest gives the offset of the agent's clock.
 const HELLOS: usize = 9;
 
+/// The request that takes no time.
+const HELLO: HelloRequest =
+    HelloRequest { protocol: PROTOCOL, reads_plca: false, reads_activity: false };
+
 /// A connection to an agent.
 pub(super) struct AgentConnection {
     pub entry: AgentEntry,
@@ -113,7 +118,7 @@ impl AgentConnection {
         let mut best: Option<(u64, i64, HelloReply)> = None;
         for _ in 0..HELLOS {
             let before_ns = time.now_ns();
-            let hello = in_time(client.call(hello_request(false))).await;
+            let hello = in_time(client.call(HELLO)).await;
             let hello = hello.map_err(|status| failed(reason_of(&status)))?;
             let round_ns = time.now_ns() - before_ns;
             let offset_ns = hello.now_ns.wrapping_sub(before_ns + round_ns / 2).cast_signed();
@@ -134,14 +139,28 @@ impl AgentConnection {
     /// Have PLCA of the interfaces read, too. Drivers may take a while for it, so that the clock is
     /// not compared by this call.
     pub async fn with_plca(mut self) -> Result<Self, TestError> {
-        let hello = in_time(self.client.call(hello_request(true))).await;
-        let hello = hello.map_err(|status| TestError::Unreachable {
+        self.hello.plca = self.hello(HelloRequest { reads_plca: true, ..HELLO }).await?.plca;
+        Ok(self)
+    }
+
+    /// What the host does for [`WINDOW`]; `None` if the agent does not report it.
+    pub async fn activity(&self) -> Result<Option<HostActivity>, TestError> {
+        let Some(early) = self.activity_counters().await? else { return Ok(None) };
+        sleep(WINDOW).await;
+        let late = self.activity_counters().await?;
+        Ok(late.and_then(|late| early.until(&late)))
+    }
+
+    async fn activity_counters(&self) -> Result<Option<ActivityCounters>, TestError> {
+        Ok(self.hello(HelloRequest { reads_activity: true, ..HELLO }).await?.activity)
+    }
+
+    async fn hello(&self, request: HelloRequest) -> Result<HelloReply, TestError> {
+        in_time(self.client.clone().call(request)).await.map_err(|status| TestError::Unreachable {
             agent: self.entry.name.clone(),
             control: self.entry.control,
             what: reason_of(&status),
-        })?;
-        self.hello.plca = hello.plca;
-        Ok(self)
+        })
     }
 
     /// Whether frames of both show the same clock: that of one host, and none of them an artificial
@@ -263,10 +282,6 @@ async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, 
         Ok(outcome) => outcome,
         Err(_) => Err(Status::deadline_exceeded(format!("no answer in {} s", TIMEOUT.as_secs()))),
     }
-}
-
-fn hello_request(reads_plca: bool) -> HelloRequest {
-    HelloRequest { protocol: PROTOCOL, reads_plca }
 }
 
 /// Text of a status: of a refusal, its message only.

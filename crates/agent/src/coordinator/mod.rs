@@ -21,7 +21,7 @@ mod roles;
 use crate::attest::{Credentials, random};
 use crate::description::{AgentEntry, TestDescription};
 use crate::listen::stop_requested;
-use crate::result::{HostAnswer, TestResult};
+use crate::result::{HostAnswer, HostDescription, TestResult};
 use crate::time::{RealTime, sleep};
 use ethermeter_net::Timeline;
 pub use link::TestError;
@@ -149,19 +149,25 @@ pub fn run_blocking(
 pub fn hosts_blocking(
     controls: &[SocketAddr],
     credentials: Option<&Credentials>,
+    reads_activity: bool,
     should_stop: impl Fn() -> bool,
 ) -> Result<Option<Vec<HostAnswer>>, TestError> {
     Ok(Builder::new_current_thread().enable_all().build()?.block_on(async {
         tokio::select! {
-            hosts = hosts(controls, credentials) => Some(hosts),
+            hosts = hosts(controls, credentials, reads_activity) => Some(hosts),
             () = stop_requested(should_stop) => None,
         }
     }))
 }
 
 /// Descriptions of agents, in the order of `controls`: versions, interfaces with
-/// their PLCA, clocks, ceilings; or why there is no answer. They are all asked at once.
-pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Vec<HostAnswer> {
+/// their PLCA, clocks, ceilings; with `reads_activity`, which takes a second, also what the hosts do;
+/// or why there is no answer. They are all asked at once.
+pub async fn hosts(
+    controls: &[SocketAddr],
+    credentials: Option<&Credentials>,
+    reads_activity: bool,
+) -> Vec<HostAnswer> {
     let answers = controls.iter().map(async |&control| {
         let entry = AgentEntry {
             name: control.to_string(),
@@ -169,14 +175,14 @@ pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -
             address: control.ip(),
             interface: None,
         };
-        let link = async {
-            AgentConnection::connect(&entry, credentials, 0, RealTime::default())
-                .await?
-                .with_plca()
-                .await
+        let description = async {
+            let link = AgentConnection::connect(&entry, credentials, 0, RealTime::default());
+            let link = link.await?.with_plca().await?;
+            let activity = if reads_activity { link.activity().await? } else { None };
+            Ok::<_, TestError>(HostDescription { activity, ..outcome::of_host(&link) })
         };
-        match link.await {
-            Ok(link) => HostAnswer::Description(Box::new(outcome::of_host(&link))),
+        match description.await {
+            Ok(description) => HostAnswer::Description(Box::new(description)),
             Err(error) => HostAnswer::Unreached { control, error: error.to_string() },
         }
     });

@@ -46,6 +46,7 @@ pub(super) fn of_host(link: &AgentConnection) -> HostDescription {
         plca: hello.plca.clone(),
         interfaces: hello.interfaces.clone(),
         ceilings: Some(hello.ceilings.clone()),
+        activity: None,
     }
 }
 
@@ -286,6 +287,7 @@ mod tests {
                 interfaces: BTreeMap::new(),
                 plca: BTreeMap::new(),
                 ceilings: None,
+                activity: None,
             },
             address: [127, 0, 0, 1].into(),
             report: Some(serde_json::from_value(report).expect("a report")),

@@ -42,6 +42,36 @@ pub struct HostSample {
     pub memory_available_octets: u64,
 }
 
+/// Tasks of the host that want a processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct TaskLoad {
+    /// Tasks that ran, wanted to run, or waited for a disk: mean that forgets with a time constant
+    /// of 1 min.
+    pub average: f64,
+    /// Tasks that run or want to run now, the reading one included.
+    pub runnable: u64,
+}
+
+impl TaskLoad {
+    /// Read it.
+    ///
+    /// # Errors
+    /// If the kernel does not report it.
+    pub fn now() -> Result<Self, Error> {
+        Ok(Self::parse(&read("/proc/loadavg")?))
+    }
+
+    /// One line, as `0.20 0.18 0.12 1/80 11206`: means of 1, 5 and 15 min, runnable tasks of all;
+    /// what is not there is 0.
+    fn parse(text: &str) -> Self {
+        let mut words = text.split_ascii_whitespace();
+        let average =
+            words.next().and_then(|word| word.parse().ok()).filter(|mean: &f64| mean.is_finite());
+        let runnable = words.nth(2).and_then(|word| word.split_once('/')?.0.parse().ok());
+        Self { average: average.unwrap_or(0.0), runnable: runnable.unwrap_or(0) }
+    }
+}
+
 /// Numbers of a line that are read.
 const MOST_COUNTS: usize = 10;
 
@@ -137,6 +167,13 @@ mod tests {
     }
 
     #[test]
+    fn the_load_is_read_as_the_kernel_writes_it() {
+        let load = TaskLoad { average: 0.2, runnable: 3 };
+        assert_eq!(TaskLoad::parse("0.20 0.18 0.12 3/80 11206\n"), load);
+        assert!(TaskLoad::now().expect("a load").runnable >= 1, "the reading task runs");
+    }
+
+    #[test]
     fn this_host_has_processors_and_memory() {
         let sample = HostSample::now().expect("a sample");
         assert!(
@@ -153,6 +190,7 @@ mod tests {
             sample.parse_stat(&text);
             sample.parse_softnet(&text);
             sample.parse_memory(&text);
+            TaskLoad::parse(&text);
         }
     }
 }

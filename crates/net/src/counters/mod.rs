@@ -9,6 +9,6 @@ mod interface;
 mod queue;
 mod text;
 
-pub use host::{HostSample, ProcessorTimes};
+pub use host::{HostSample, ProcessorTimes, TaskLoad};
 pub use interface::{InterfaceCounters, UdpCounters, interfaces, udp};
 pub use queue::{QueueCounters, queues};

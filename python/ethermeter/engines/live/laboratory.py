@@ -45,11 +45,14 @@ class Laboratory:
     has_wires: bool = True
     bed: "NetworkBed | None" = None
 
-    def ask(self, names: Iterable[str] | None = None) -> dict[str, Raw]:
+    def ask(
+        self, names: Iterable[str] | None = None, *, reads_activity: bool = False
+    ) -> dict[str, Raw]:
         """Ask agents for the description of their hosts, or of those with some names.
 
-        Returns the JSON text that docs/reference/agent-tests.md describes, by name; of an agent
-        that does not answer, `error` has the reason.
+        With `reads_activity`, which takes a second, it has what the hosts do. Returns the JSON text
+        that docs/reference/agent-tests.md describes, by name; of an agent that does not answer,
+        `error` has the reason.
         """
         from ethermeter import _core
 
@@ -58,6 +61,7 @@ class Laboratory:
             [station.control for station in wanted],
             credentials=self.credentials,
             namespace=self.namespace,
+            reads_activity=reads_activity,
         )
         texts = decode(answer, type=list[Raw])
         return {station.name: text for station, text in zip(wanted, texts, strict=True)}
