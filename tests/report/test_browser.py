@@ -59,10 +59,9 @@ def test_hovering_a_point_shows_its_value_with_its_interval(desk, study_run):
         if p.series == "I-2" and p.point == {"stations.count": "12", "stations.frames": "64 B"}
     )
     plot = desk.page.locator("#series-I-2 .plot").first
-    plot.scroll_into_view_if_needed()
     # Points are drawn curve by curve, one for every number of hosts: the twelfth is 64 B, 12 hosts.
-    point = plot.locator(".mark-symbol path").nth(11).bounding_box()
-    desk.page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    # Figures that are drawn meanwhile move it; `hover` waits until it is at rest.
+    plot.locator(".mark-symbol path").nth(11).hover()
     tip = desk.page.locator("#vg-tooltip-element.visible")
     tip.wait_for()
     text = tip.inner_text()

@@ -42,7 +42,7 @@ class Study:
 
 STUDIES = {
     "erg": Study(
-        {"erg-capture": (3, 3), "erg-tables": (0, 3)},
+        {"erg-one-way": (1, 3), "erg-duplex": (2, 3)},
         series=("simplex-100", "simplex-10", "duplex"),
         short=("phases.transmit='110 ms'", "phases.measure='last 100 ms'"),
     ),
@@ -50,19 +50,19 @@ STUDIES = {
         {
             "files-throughput": (1, 1),
             "files-acknowledgements": (1, 1),
-            # The figure has its numbers, besides those of the section.
+            # Figures have their numbers, besides those of the section.
+            "files-time": (1, 3),
             "files-remedies": (1, 2),
-            "files-time": (0, 1),
-            "files-steps": (0, 2),
         },
         replications=None,
     ),
     "gonsalves1982": Study(
         {
-            "voice-shortest": (4, 4),
-            "voice-longest": (4, 4),
-            "voice-rate": (4, 4),
+            "voice-data": (2, 2),
             "voice-fixed": (3, 3),
+            "voice-shortest": (4, 6),
+            "voice-longest": (4, 5),
+            "voice-rate": (4, 5),
             # Each parameter has a table of its own besides.
             "voice-sensitivity": (8, 12),
         },
@@ -74,11 +74,12 @@ STUDIES = {
     ),
     "hughesjones2000": Study(
         {
-            "hj-latency": (3, 3),
-            "hj-background": (6, 6),
-            "hj-streams": (6, 6),
-            "hj-groups": (4, 4),
-            "hj-tables": (0, 7),
+            "hj-gigabit": (7, 8),
+            "hj-fast": (1, 3),
+            "hj-mixed": (1, 2),
+            "hj-spacing": (6, 7),
+            "hj-streams": (5, 6),
+            "hj-groups": (5, 7),
         },
         series=(
             *("gigabit-latency", "fast-latency", "mixed-latency", "background", "two-pairs"),
@@ -203,7 +204,8 @@ TIPS = {
         "simulation of the segment",
     ),
     "gonsalves1982": (
-        "figure-1",
+        # After two of data, and three of packets of one length.
+        "figure-6",
         *("Delay of samples", "95% interval", "hosts", "32", "Throughput, data (%)"),
         *("Shortest packet", "512 B"),
     ),
@@ -220,7 +222,7 @@ PARTS = {
     ),
     "hughesjones2000/gigabit-latency": (
         (),
-        ["hj-latency", "explore", "series-gigabit-latency", "claims", "hj-tables"],
+        ["hj-gigabit", "explore", "series-gigabit-latency", "claims", "left-open"],
     ),
 }
 """Overrides of an experiment, and the sections with which its page begins."""
@@ -272,9 +274,10 @@ POINTS = {
         "1 Gb/s": (9, [("direct", 1500, 61.57)]),
         "100 Mb/s": (18, [("one switch, one module", 64, 48.6296)]),
         "From 100 Mb/s to 1 Gb/s": (3, []),
-        "Broadcast requests and answers at 1 Gb/s (figure 5.1)": (4, [("BATM Titan 4", 64, 90)]),
+        "Broadcast requests and answers at 1 Gb/s (figure 5.1)": (4, [("two ports", 64, 90)]),
         "Time between received frames, 1 Gb/s (figure 4.11)": (5, []),
         "Throughput, 1 Gb/s (figure 4.12)": (2, []),
+        "Throughput, 100 Mb/s (figure 4.14)": (1, []),
         "Time between received frames, 100 Mb/s (figure 4.13)": (3, []),
         "Latency by spacing, 512 B (figures 4.1, 4.4, 4.6)": (1, []),
     },
@@ -296,12 +299,12 @@ def test_the_published_points_are_where_the_tables_have_them(study, drawn):
 @only("erg", "hughesjones2000")
 def test_tables_show_what_was_published_and_what_came_out(study, run_dir, page):
     found = claims_of(run_dir)
-    section = text_of(by_id(page, {"erg": "erg-tables", "hughesjones2000": "hj-tables"}[study]))
-    for name in {
-        "erg": ("1-switch", "3-10-100"),
-        "hughesjones2000": ("t4.2-8-1024", "t3.1-two-gigabit-slope"),
+    for section, name in {
+        "erg": (("erg-one-way", "1-switch"), ("erg-duplex", "3-10-100")),
+        "hughesjones2000": (("hj-streams", "t4.2-8-1024"), ("hj-fast", "t3.1-two-gigabit-slope")),
     }[study]:
-        assert f"{found[name].published:g} → {found[name].ours:.4g}" in section
+        shown = f"{found[name].published:g} → {found[name].ours:.4g}"
+        assert shown in text_of(by_id(page, section))
 
 
 @only("fritz1999")

@@ -20,7 +20,7 @@ from ethermeter.results.query import MissingError, Results
 from ethermeter.scenario import Flow
 from ethermeter.studies import registry
 from ethermeter.studies.fritz1999 import claims as paper
-from ethermeter.studies.fritz1999.claims import FAST, GIGABIT, PAIRS
+from ethermeter.studies.fritz1999.claims import FAST, GIGABIT, PAIRS, RATE
 from made_results import results_of
 
 STUDY = registry.find("fritz1999")
@@ -91,7 +91,9 @@ def copies(rates: Mapping[tuple[str, str], float]) -> Results:
     trials, values = [], []
     for (series, case), rate in rates.items():
         scenario = plan.expand([load(shipped()["fritz1999/copies"])]).trials[0].scenario
-        name, point = f"{series}/{case}", {"case": case} if case else {}
+        name, (model, _, link) = f"{series}/{case}", case.partition(", ")
+        point = {"case": model} if case else {}
+        point |= {RATE: link} if link else {}
         trials.append(
             SimpleNamespace(
                 id=name, series=series, engine="simulation", point=point, scenario=scenario
@@ -160,6 +162,26 @@ def test_a_remedy_that_brings_nothing_fails():
     )
     assert (found["wider-bus"].verdict, found["no-stack"].verdict) == ("fails", "holds")
     assert found["no-stack"].ours == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(20.49, "fails"), (20.51, "holds")])
+def test_a_remedy_counts_from_half_a_megabit_a_second_on(rate, verdict):
+    found = verdicts(copies({("remedies", "pc"): 20.0, ("remedies", "wider-bus"): rate}))
+    assert found["wider-bus"].verdict == verdict
+
+
+def test_a_remedy_for_fast_ethernet_is_compared_there():
+    of_rate = {
+        ("remedies", f"{case}, {rate}"): mbps
+        for case, rate, mbps in (
+            ("pc", GIGABIT, 20.0),
+            ("bus-64-33", GIGABIT, 40.0),
+            ("pc", FAST, 10.0),
+            ("bus-64-33", FAST, 10.0),
+        )
+    }
+    found = verdicts(copies(of_rate))
+    assert (found["bus-64-33"].verdict, found["bus-64-33"].ours) == ("fails", 0.0)
 
 
 @pytest.mark.parametrize(("rate", "verdict"), [(math.nan, "holds"), (20.0, "fails")])

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from ethermeter.results.interval import Estimate
 from ethermeter.results.query import MissingError
-from ethermeter.studies.rules import crossing, takeoff
+from ethermeter.studies.rules import bend, crossing, is_straight, takeoff
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,3 +59,42 @@ def test_a_takeoff_needs_three_points_and_a_rise():
         takeoff(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
     with pytest.raises(MissingError, match="does not rise"):
         takeoff(np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 2.0]))
+
+
+def points(y: list[float], error: float = 0.0) -> list[Estimate]:
+    return [Estimate(of, error, 9.0) for of in y]
+
+
+def test_a_bend_is_the_slope_of_the_upper_half_over_that_of_the_lower():
+    x = [0.0, 1.0, 2.0, 3.0, 4.0]
+    # From 0 to 1 by 2, from 3 to 4 by 5; what is at 2 counts for neither.
+    assert bend(x, points([0, 2, 99, 3, 8])).value == pytest.approx(2.5)
+    # An error of 0.1 of each of four points: sqrt(2) x 0.1 of each slope, relative 0.0707 and
+    # 0.0283.
+    assert bend(x, points([0, 2, 99, 3, 8], 0.1)).error == pytest.approx(
+        2.5 * np.hypot(0.1 * 2**0.5 / 2, 0.1 * 2**0.5 / 5)
+    )
+    with pytest.raises(MissingError, match="at least four points"):
+        bend(x[:3], points([0, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("power", "limit", "straight"),
+    [
+        (1.0, 1.5, "holds"),
+        (2.0, 1.5, "fails"),
+        (2.0, 2.0, "fails"),
+        (0.5, 1.5, "fails"),
+        (0.5, 2.0, "fails"),
+        (1.1, 1.5, "holds"),
+    ],
+)
+def test_squares_and_square_roots_are_no_lines(power, limit, straight):
+    x = np.linspace(0.0, 1.0, 20)
+    found = bend(x.tolist(), points((x**power).tolist()))
+    assert is_straight(found, limit) == straight
+
+
+def test_a_bend_with_a_wide_interval_is_undecided():
+    x = np.linspace(0.0, 1.0, 20)
+    assert is_straight(bend(x.tolist(), points(x.tolist(), 0.2)), 1.5) == "undecided"

@@ -25,11 +25,12 @@ Basis = Literal["fitted", "re-examined", "predicted", "reference", "extension", 
 
 `fitted`: parameters were fitted on the published number. `re-examined`: a set-up, a reading or a
 rule was chosen with the published numbers in view, by the text and not by a fit. `predicted`:
-neither. `reference`: the number is another program's or our own. `extension`: the claim goes beyond
-what was published. `measured`: a live test measures what the study published.
+neither. `reference`: the number is another program's or our own, or the set-up implies what is
+claimed. `extension`: the claim goes beyond what was published. `measured`: a live test measures
+what the study published.
 """
 UNCOUNTED: tuple[Basis, ...] = ("reference", "extension")
-"""Bases of claims that the text does not make, which shares leave out."""
+"""Bases of claims that the text does not make, or no result decides, which shares leave out."""
 NEAR = 0.03
 """Relative deviation within which a number counts as met, if the text's own rounding is narrower
 and the entry allows nothing else.

@@ -28,7 +28,7 @@ HOW = "Published → this run, with the deviation; <strong>missed</strong> numbe
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A section of a study: its text, tables and figures."""
+    """A section of a study: its text, figures and tables."""
 
     anchor: str
     name: str
@@ -48,13 +48,20 @@ def family_sections(
     for family in families:
         drawn = [_drawn(make, results, by) for make in family.figures]
         figures = [figure for figure in drawn if figure is not None]
-        tables = [block for of in family.tables for block in claim_table(of, by)]
+        shown = [of for of in family.tables if _has_run(of, by)]
+        tables = [block for of in shown for block in claim_table(of, by)]
         if figures or tables:
             lead = [Text(PUBLISHED, "lead")] if family.has_marks and figures else []
             grid: list[Block] = [*lead, Grid(figures)] if figures else []
-            blocks: list[Block] = [Text(Markup(family.text)), *tables, *grid]
+            blocks: list[Block] = [Text(Markup(family.text)), *grid, *tables]
             found.append(Section(family.anchor, family.name, family.title, blocks))
     return found
+
+
+def _has_run(grid: "ClaimGrid", by: By) -> bool:
+    """Whether the run holds the points of a claim of a table."""
+    found = [by[identity] for _, ids in grid.rows for identity in ids if identity in by]
+    return any(claim.verdict != "not-run" for claim in found)
 
 
 def _drawn(make: "Maker", results: Results, by: By) -> Figure | None:

@@ -1,9 +1,12 @@
 """Rules: how several studies decide their claims, and what they read off curves."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from ethermeter.analysis.verdicts import Decision, decision, every
 from ethermeter.metrics import Metric
-from ethermeter.results.interval import Floats
+from ethermeter.results.interval import Estimate, Floats, average, ratio
 from ethermeter.results.query import MissingError, Results
 from ethermeter.studies.judging import Entry, Finding
 
@@ -51,3 +54,42 @@ def takeoff(x: Floats, y: Floats) -> float:
     if slopes[at] <= 0:
         raise MissingError("the curve does not rise")
     return float(x[at] - (y[at] - y[0]) / slopes[at])
+
+
+def bend(x: Sequence[float], y: Sequence[Estimate]) -> Estimate:
+    """Slope of a curve's upper half over that of its lower half.
+
+    1 on a straight line; from 0 on about 3 on a square and 0.4 on a square root. `x`: increasing;
+    at least four points, of which the middle one of an odd number counts for neither half. `y`:
+    independent of each other.
+
+    Examples
+    --------
+    >>> line, square = ([Estimate(x**n, 0.0, 9.0) for x in range(9)] for n in (1, 2))
+    >>> [round(bend(range(9), y).value, 2) for y in (line, square)]
+    [1.0, 4.33]
+    """
+    half = len(x) // 2
+    if half < 2:
+        raise MissingError("a bend needs at least four points")
+    lower, upper = (
+        _slope(x[kept], y[kept]) for kept in (slice(0, half), slice(len(x) - half, None))
+    )
+    return ratio(upper, lower)
+
+
+def _slope(x: Sequence[float], y: Sequence[Estimate]) -> Estimate:
+    """Slope of the line of least squares through independent points."""
+    offset = np.asarray(x, dtype=np.float64) - np.mean(x)
+    weights = offset / np.square(offset).sum() * len(y)
+    return average(
+        [
+            Estimate(weight * of.value, abs(weight) * of.error, of.degrees)
+            for weight, of in zip(weights.tolist(), y, strict=True)
+        ]
+    )
+
+
+def is_straight(found: Estimate, limit: float) -> Decision:
+    """Decide whether a bend is between the inverse of a limit and the limit, by its interval."""
+    return every([decision(found, "<=", limit), decision(found, ">=", 1 / limit)])

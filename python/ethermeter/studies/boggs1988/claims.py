@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.analysis.curves import Line, line, rank_correlation
+from ethermeter.analysis.curves import rank_correlation
 from ethermeter.analysis.frame_mixes import Lengths, lengths
 from ethermeter.analysis.verdicts import Decision, decision, every
 from ethermeter.metrics import Metric
@@ -28,6 +28,7 @@ from ethermeter.results.query import MissingError, Results
 from ethermeter.studies.boggs1988 import problems
 from ethermeter.studies.boggs1988.curves import at, cycle_s, first, hosts_of, lengths_of, points_of
 from ethermeter.studies.judging import Entry, Finding, Rule, judged, measured_entries, rules_of
+from ethermeter.studies.rules import bend, is_straight
 
 NO_DIFFERENCE = 0.005
 PUBLISHED_WINDOW_S = 10.0
@@ -37,12 +38,6 @@ CONTENTION_FROM = 3
 COMPARED_FROM = 5
 """Hosts from which both nets are overloaded at every length, so that efficiency is the net's and
 not the hosts'.
-"""
-LINEAR = 0.95
-"""R squared from which a curve counts as a line."""
-REACHED = 0.9
-"""Share of a curve's intervals that must reach a line for the curve to count as one although its R
-squared is lower.
 """
 SIGNIFICANT = 0.05
 
@@ -203,31 +198,16 @@ def first_rises(entry: Entry, results: Results) -> Finding:
 
 def linear(entry: Entry, results: Results) -> Finding:
     """Whether every curve of a series is a rising line from three hosts on."""
-    fits: dict[Lengths, Line] = {}
-    bent = []
+    rises, bends = {}, {}
     for frames in lengths_of(results, entry.series):
         curve = _curve(entry, results, frames, since=CONTENTION_FROM)
-        fit = line(
-            np.array([float(hosts) for hosts, _ in curve]),
-            np.array([found.value for _, found in curve]),
-        )
-        fits[frames] = fit
-        reached = sum(
-            found.low <= fit.intercept.value + fit.slope.value * hosts <= found.high
-            for hosts, found in curve
-        )
-        limit = entry.number("line", LINEAR)
-        if fit.determination < limit and reached < REACHED * len(curve):
-            bent.append(frames)
-    worst = min(fits, key=lambda frames: fits[frames].determination)
-    rising = every(decision(fit.slope, ">", 0) for fit in fits.values())
-    remarks = [f"least at {_name(worst)}"]
-    if bent:
-        remarks.append(f"no line at {', '.join(map(_name, bent))}")
-    if rising != "holds":
-        flattest = min((fit.slope for fit in fits.values()), key=lambda slope: slope.low)
-        remarks.append(f"the least slope is {_ends_text(flattest)}")
-    return Finding(exact(fits[worst].determination), every([rising, not bent]), "; ".join(remarks))
+        rises[frames] = difference(curve[-1][1], curve[0][1])
+        bends[frames] = bend([hosts for hosts, _ in curve], [found for _, found in curve])
+    worst = max(bends, key=lambda frames: abs(bends[frames].value - 1))
+    rising = every(decision(of, ">", 0) for of in rises.values())
+    remark = "; ".join(f"{_ends_text(of)} at {_name(frames)}" for frames, of in bends.items())
+    straight = (is_straight(of, entry.number("limit")) for of in bends.values())
+    return Finding(bends[worst], every([rising, *straight]), remark)
 
 
 def unfairness_falls(entry: Entry, results: Results) -> Finding:
@@ -366,7 +346,8 @@ def difference_of_runs(entry: Entry, results: Results) -> Finding:
     The published number is a difference of two single runs, whose run-to-run spread is larger than
     its rounding. The interval that a further such difference falls into with 95% is the mean plus
     or minus t s sqrt(1 + 1/R), s from the R replications of either side. There is none with fewer
-    than three replications, or if a run's window is not the study's 10 s, since s depends on it.
+    than three replications, or if a run's window is not the study's 10 s, since s depends on it;
+    nor if the mean difference is not above zero by its interval: no wide one makes up for that.
 
     Source
     ------
@@ -381,9 +362,9 @@ def difference_of_runs(entry: Entry, results: Results) -> Finding:
     windows_s = [first(results, series, frames).window_s for series in pair]
     remarks = [_little(entry, results, frames, hosts, pair[1])]
     prediction = None
-    if min(replications) >= ENOUGH_REPLICATIONS and all(
-        math.isclose(window_s, PUBLISHED_WINDOW_S) for window_s in windows_s
-    ):
+    is_above = Estimate(value, found.error, found.degrees).low > 0
+    has_windows = all(math.isclose(window_s, PUBLISHED_WINDOW_S) for window_s in windows_s)
+    if min(replications) >= ENOUGH_REPLICATIONS and has_windows and is_above:
         # The standard error of a mean over R is s / sqrt(R): s^2 (1 + 1/R) is (R + 1) times its
         # square.
         single = [

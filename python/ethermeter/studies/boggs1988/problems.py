@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ethermeter.analysis.verdicts import decision
+from ethermeter.analysis.verdicts import decision, every
 from ethermeter.metrics import Metric
 from ethermeter.results.interval import Estimate, average, exact, ratio, student
 from ethermeter.results.query import MissingError, Results
@@ -55,15 +55,29 @@ def _of(results: Results, name: str) -> Estimate:
 
 
 def storm_fills(entry: Entry, results: Results) -> Finding:
-    """Utilisation in a storm over that of hosts that always have a packet."""
-    faulty = entry.text("faulty")
-    storm = results.at(entry.series, {FAULTY: faulty, REBROADCAST: "{}"})
+    """Least utilisation in a storm over that of hosts that always have a packet.
+
+    With three faulty hosts and more, since two answer each other only.
+    """
     rule = "exponential"
     always = results.at(
         entry.text("against"), {"stations.odd.backoff": rule, "stations.others.backoff": rule}
-    )
-    found = ratio(storm.estimate(Metric.UTILISATION), always.estimate(Metric.UTILISATION))
-    return Finding(found, decision(found, ">", 0.9))
+    ).estimate(Metric.UTILISATION)
+    found = {
+        faulty: ratio(
+            results.at(entry.series, {FAULTY: str(faulty), REBROADCAST: "{}"}).estimate(
+                Metric.UTILISATION
+            ),
+            always,
+        )
+        for faulty in _faulty(entry, results)
+        if faulty >= 3
+    }
+    if not found:
+        raise MissingError("fewer than three faulty hosts")
+    least = min(found.values(), key=lambda of: of.value)
+    remark = ", ".join(f"{of.value:.2f} with {faulty}" for faulty, of in found.items())
+    return Finding(least, every(decision(of, ">", 0.9) for of in found.values()), remark)
 
 
 def storm_grows(entry: Entry, results: Results) -> Finding:

@@ -1,6 +1,7 @@
 """File transfer: the figures of Fritz (1999), measured and simulated, and the remedies."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.chart import Bar
@@ -43,29 +44,30 @@ DRAWN = REMEDIES[:6]
 AHEAD = ("a request ahead", "ahead", "")
 THROUGHPUT = Label("Throughput", "Mb/s")
 DELAY = Label("Data to acknowledgement", "µs")
+TIME = Label("Time of an octet", "ns")
 
 
 def build(results: Results, claims: Sequence[Claim]) -> list[Section]:
     """Return every section whose points the run holds."""
     published = {claim.id: claim.published for claim in claims}
     found: list[Section] = []
-    for anchor, name, title, body in (
-        ("files-throughput", "Throughput", "Files over Fast and Gigabit Ethernet", _throughput),
-        ("files-time", "Time", "Where the time goes", _time),
+    for anchor, name, title, bodies in (
+        ("files-throughput", "Throughput", "Real-world Fast Ethernet: throughput", (_throughput,)),
         (
             "files-acknowledgements",
             "Acknowledgements",
-            "From data to acknowledgement",
-            _acknowledgements,
+            "Real-world Fast Ethernet: from data to acknowledgement",
+            (_acknowledgements,),
         ),
-        ("files-steps", "Steps", "Host and transfer step by step", _steps),
-        ("files-remedies", "Remedies", "What would have helped", _remedies),
+        ("files-time", "Bottlenecks", "The bottlenecks: where the time goes", (_time, _steps)),
+        ("files-remedies", "Remedies", "Improvements on the way: their effect", (_remedies,)),
     ):
-        try:
-            blocks = body(results, published)
-        except MissingError:
-            continue
-        found.append(Section(anchor, name, title, blocks))
+        blocks: list[Block] = []
+        for body in bodies:
+            with suppress(MissingError):
+                blocks += body(results, published)
+        if blocks:
+            found.append(Section(anchor, name, title, blocks))
     return found
 
 
@@ -158,7 +160,20 @@ def _time(results: Results, _published: dict[str, float]) -> list[Block]:
         " take, one after the other, at 5 to 9 MB/s each; what of them is disk, file service or"
         " operating system the article’s numbers cannot tell."
     )
-    return [Text(text), Table(head, rows, "Time of an octet, ns")]
+    drawn = [
+        (PAIRS[pair], f"{name}{without}", ns(series, rate, pair))
+        for pair in PAIRS
+        for series, without in (("copies", ""), ("memory", ", no host times"))
+        for rate, name in ((FAST, "Fast"), (GIGABIT, "Gigabit"))
+    ]
+    figure = _figure(
+        drawn,
+        TIME,
+        title="Time of an octet, with host times and without",
+        text="What is left without host times are TCP, stack, bus and wire.",
+        numbers=Table(head, rows, "Time of an octet, ns"),
+    )
+    return [Text(text), figure]
 
 
 def _acknowledgements(results: Results, _published: dict[str, float]) -> list[Block]:

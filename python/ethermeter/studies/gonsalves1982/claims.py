@@ -14,6 +14,7 @@ without 6 bytes of header and checksum a packet, in table 4.2 evidently with the
 of samples.
 """
 
+import math
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -23,14 +24,15 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.verdicts import decision, every
 from ethermeter.entities import medium_of, senders
 from ethermeter.metrics import Metric
-from ethermeter.results.interval import Estimate, Floats, student
+from ethermeter.results.interval import Estimate, Floats, ratio, student
 from ethermeter.results.query import MissingError, Results, Where
 from ethermeter.results.trials import PS_PER_S
 from ethermeter.scenario import CoderArrivals, SamplesLengths
 from ethermeter.studies.judging import Entry, Finding, Rule, judged, measured_entries, rules_of
-from ethermeter.studies.rules import crossing, takeoff
+from ethermeter.studies.rules import bend, crossing, is_straight, takeoff
 
 HOSTS = "stations.count"
+FRAMES = "stations.frames"
 HEADER_BITS = 48
 """Header and checksum, which the study does not count as data (section 3.1)."""
 
@@ -186,11 +188,20 @@ def at_hosts(entry: Entry, results: Results) -> Finding:
 
 
 def below(entry: Entry, results: Results) -> Finding:
-    """Whether a metric with a number of hosts is below a limit, by its interval."""
-    where = {**entry.point(), HOSTS: str(entry.read("hosts", int))}
-    metric = Metric(entry.text("metric"))
-    found = results.at(entry.series, where).estimate(metric).scaled(entry.number("scale", 1.0))
-    return Finding(found, decision(found, "<", entry.number("limit")))
+    """Whether a metric with a number of hosts is below a limit, by its interval.
+
+    Over several results, all of them; ours is the largest.
+    """
+    metric, scale = Metric(entry.text("metric")), entry.number("scale", 1.0)
+    hosts = {HOSTS: str(entry.read("hosts", int))}
+    found = {
+        text: results.at(entry.series, {**where, **hosts}).estimate(metric).scaled(scale)
+        for text, where in _named(entry)
+    }
+    most = max(found.values(), key=lambda of: of.value)
+    are_below = every(decision(of, "<", entry.number("limit")) for of in found.values())
+    remark = ", ".join(f"{of.value:.3g} at {text}" for text, of in found.items())
+    return Finding(most, are_below, remark if len(found) > 1 else "")
 
 
 def fairness(entry: Entry, results: Results) -> Finding:
@@ -259,23 +270,40 @@ def rises(entry: Entry, results: Results) -> Finding:
 
 
 def grows_linearly(entry: Entry, results: Results) -> Finding:
-    """Whether loss grows linearly with the load, from a loss of 1% on, at each value of a key."""
+    """Whether loss grows linearly with the load, from a loss of 1% on, at each value of a key.
+
+    Ours is the bend that is farthest from 1.
+    """
     found = {}
     for text in entry.texts("values"):
         where = {**entry.point(), entry.text("key"): text}
         _, losses = _curve(results, entry.series, where, "loss")
         _, loads = _curve(results, entry.series, where, "load")
         lossy = losses.mean(axis=0) >= entry.number("loss")
-        if lossy.sum() < 3:
-            raise MissingError(f"fewer than three numbers of hosts with losses, {where}")
-        if np.ptp(losses[:, lossy], axis=1).min() == 0:
+        if not lossy.any() or np.ptp(losses[:, lossy], axis=1).min() == 0:
             raise MissingError(f"losses that do not vary, {where}")
-        pairs = zip(loads[:, lossy], losses[:, lossy], strict=True)
-        found[text] = student(np.array([np.corrcoef(*pair)[0, 1] ** 2 for pair in pairs]))
-    least = min(found.values(), key=lambda of: of.value)
-    are_linear = every(decision(of, ">=", entry.number("limit")) for of in found.values())
-    remark = ", ".join(f"{of.value:.3f} at {text}" for text, of in found.items())
-    return Finding(least, are_linear, remark)
+        found[text] = bend(
+            loads[:, lossy].mean(axis=0).tolist(), [student(of) for of in losses[:, lossy].T]
+        )
+    most = max(found.values(), key=lambda of: abs(math.log(of.value)) if of.value > 0 else math.inf)
+    are_linear = every(is_straight(of, entry.number("limit")) for of in found.values())
+    remark = ", ".join(f"{of.value:.2f} at {text}" for text, of in found.items())
+    return Finding(most, are_linear, remark)
+
+
+def grown(entry: Entry, results: Results) -> Finding:
+    """Find a quantity at a loss, at the last value of a key over that at the first."""
+    first, last = (
+        value_at_loss(
+            results,
+            entry.series,
+            {**entry.point(), entry.text("key"): text},
+            entry.text("quantity"),
+            entry.number("loss"),
+        )
+        for text in (entry.texts("values")[0], entry.texts("values")[-1])
+    )
+    return Finding(ratio(student(last), student(first)))
 
 
 def flattens(entry: Entry, results: Results) -> Finding:
@@ -327,16 +355,32 @@ def stays(entry: Entry, results: Results) -> Finding:
     return Finding(most, within, remark.replace("-", "−"))
 
 
+def one_length(octets: str, buffers: int) -> Where:
+    """Return the point of packets of one length, as the series `fixed` has it.
+
+    Examples
+    --------
+    >>> print(one_length("64 B", 2)[FRAMES][:40])
+    { samples = { least = "64 B", most = "64
+    """
+    samples = f'least = "{octets}", most = "{octets}", overhead = "0 B", buffers = {buffers}'
+    return {FRAMES: f'{{ samples = {{ {samples}, discard_after = "100 ms" }} }}'}
+
+
 def no_better(entry: Entry, results: Results) -> Finding:
-    """Whether more hosts go with the study's packets at a loss than with others of a series."""
-    loss = entry.number("loss")
-    series, where = entry.read("study", tuple[str, dict[str, str]])
-    ours = value_at_loss(results, series, where, "hosts", loss)
-    gains = {}
-    for text in entry.texts("values"):
-        point = {**entry.point(), entry.text("key"): text}
-        others = value_at_loss(results, entry.series, point, "hosts", loss)
-        gains[text] = _moved(ours, others)
+    """Whether more hosts go with the study's packets at a loss than with packets of one length.
+
+    Each length beside the study's packets that grow from it on.
+    """
+    loss, gains = entry.number("loss"), {}
+    for octets in entry.texts("lengths"):
+        where = {entry.text("key"): octets}
+        ours = value_at_loss(results, entry.text("beside"), where, "hosts", loss)
+        for buffers in entry.read("buffers", list[int]):
+            others = value_at_loss(
+                results, entry.series, one_length(octets, buffers), "hosts", loss
+            )
+            gains[f"{octets} in {buffers}"] = _moved(ours, others)
     most = max(gains.values(), key=lambda of: of.value)
     remark = ", ".join(f"{of.value:+.1f} at {text}" for text, of in gains.items())
     kept = every(decision(of, "<=", entry.number("limit")) for of in gains.values())
@@ -344,47 +388,52 @@ def no_better(entry: Entry, results: Results) -> Finding:
 
 
 def data_curves(entry: Entry, results: Results) -> Finding:
-    """Decide a statement about data under load: `levels-off`, `longer-is-more`, `fair`."""
-    key, texts = "stations.frames", entry.texts("frames")
-    ends = entry.texts("values")
+    """Decide a statement about data under load.
 
-    def utilisation(octets: str, value: str) -> Floats:
-        return (
-            results.at(entry.series, {key: octets, entry.text("key"): value}).values(Metric.GOODPUT)
-            * bit_s
-        )
-
+    `levels-off`: the change from the first value of the key to the second is within the limit,
+    at every length. `stable`: it is not below the limit. `longer-is-more`, `fair`, and `by-length`,
+    the throughput of the longest over that of the shortest.
+    """
+    texts, ends, statement = entry.texts("frames"), entry.texts("values"), entry.text("statement")
     bit_s = (
-        medium_of(
-            results.at(entry.series, {key: texts[0], entry.text("key"): ends[0]}).scenario
-        ).bit_ps
+        medium_of(results.at(entry.series, _data(entry, texts[0], ends[0])).scenario).bit_ps
         / PS_PER_S
     )
-    if entry.text("statement") == "levels-off":
-        falls = {
+
+    def utilisation(octets: str, value: str) -> Floats:
+        return results.at(entry.series, _data(entry, octets, value)).values(Metric.GOODPUT) * bit_s
+
+    if statement in ("levels-off", "stable"):
+        limit = entry.number("limit")
+        changes = {
             octets: student(utilisation(octets, ends[1]) / utilisation(octets, ends[0]) - 1)
             for octets in texts
         }
-        worst = min(falls, key=lambda octets: falls[octets].value)
-        remark = "; ".join(
-            f"{of.value * 100:+.1f}% at {octets}" for octets, of in falls.items()
-        ).replace("-", "−")
-        kept = every(decision(of, ">=", -entry.number("limit")) for of in falls.values())
-        return Finding(falls[worst], kept, remark)
-    if entry.text("statement") == "longer-is-more":
-        at_last = [utilisation(octets, ends[-1]) for octets in texts]
-        steps = [student(after - before) for before, after in pairwise(at_last)]
-        remark = ", ".join(
-            f"{of.mean():.3f} at {octets}" for octets, of in zip(texts, at_last, strict=True)
-        )
-        rising = every(decision(step, ">", 0) for step in steps)
-        return Finding(student(at_last[-1]), rising, remark)
-    last = [
-        results.at(entry.series, {key: octets, entry.text("key"): ends[-1]}) for octets in texts
+        sides = [(">=", -limit)] + [("<=", limit)] * (statement == "levels-off")
+        kept = every(decision(of, *side) for of in changes.values() for side in sides)
+        most = {"stable": lambda of: -of.value, "levels-off": lambda of: abs(of.value)}[statement]
+        remark = "; ".join(f"{of.value * 100:+.1f}% at {octets}" for octets, of in changes.items())
+        return Finding(max(changes.values(), key=most), kept, remark.replace("-", "−"))
+    if statement == "fair":
+        last = [results.at(entry.series, _data(entry, octets, ends[-1])) for octets in texts]
+        rates = [of.each(Metric.BIT_RATE, trial) for of in last for trial in range(of.replications)]
+        spread = student(np.array([np.std(of, ddof=1) / np.mean(of) for of in rates]))
+        return Finding(spread, decision(spread, "<", entry.number("limit")))
+    at_last = [student(utilisation(octets, ends[-1])) for octets in texts]
+    remark = ", ".join(
+        f"{of.value:.3f} at {octets}" for octets, of in zip(texts, at_last, strict=True)
+    )
+    if statement == "by-length":
+        return Finding(ratio(at_last[-1], at_last[0]), remark=remark)
+    steps = [
+        student(utilisation(longer, ends[-1]) - utilisation(shorter, ends[-1]))
+        for shorter, longer in pairwise(texts)
     ]
-    rates = [of.each(Metric.BIT_RATE, trial) for of in last for trial in range(of.replications)]
-    spread = student(np.array([np.std(of, ddof=1) / np.mean(of) for of in rates]))
-    return Finding(spread, decision(spread, "<", entry.number("limit")))
+    return Finding(at_last[-1], every(decision(step, ">", 0) for step in steps), remark)
+
+
+def _data(entry: Entry, octets: str, value: str) -> Where:
+    return {FRAMES: octets, entry.text("key"): value}
 
 
 def _moved(before: Floats, after: Floats) -> Estimate:

@@ -28,7 +28,14 @@ from ethermeter.report.plots import annotated
 from ethermeter.report.tables import claims_table
 from ethermeter.results.interval import student
 from ethermeter.results.query import MissingError, Results, Where
-from ethermeter.studies.gonsalves1982.claims import HOSTS, reading, value_at_loss
+from ethermeter.studies.families import HOW, ClaimGrid, claim_table, line_of
+from ethermeter.studies.gonsalves1982.claims import (
+    FRAMES,
+    HOSTS,
+    one_length,
+    reading,
+    value_at_loss,
+)
 
 MEASURED = Markup(
     "Published and measured in this run, by the rules of the simulated study: a number is "
@@ -38,7 +45,6 @@ MEASURED = Markup(
     "of the same file."
 )
 LEAST, MOST = "stations.frames.samples.least", "stations.frames.samples.most"
-BUFFERS = "stations.frames.samples.buffers"
 QUANTITIES: dict[str, Label] = {
     "hosts": Label("Number of hosts"),
     "load": Label("Offered load", "%"),
@@ -83,6 +89,7 @@ class Family:
     legend: str
     curves: Mapping[str, tuple[str, Where]]
     figures: tuple[Drawing, ...]
+    tables: tuple[ClaimGrid, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +108,15 @@ class Parameter:
 
 def build(results: Results, claims: Sequence[Claim]) -> list[Section]:
     """Return every section whose points the run holds."""
-    published = {claim.id: claim.published for claim in claims}
-    found = []
+    by = {claim.id: claim for claim in claims}
+    published = {name: claim.published for name, claim in by.items()}
+    found = _data(results)
     for family in FAMILIES:
         drawn = [_figure(family, figure, results, published) for figure in family.figures]
         if figures := [figure for figure in drawn if figure is not None]:
             blocks: list[Block] = [Text(family.text), Text(LEGEND, "lead"), Grid(figures)]
+            if tables := [block for of in family.tables for block in claim_table(of, by)]:
+                blocks += [Text(Markup(HOW)), *tables]
             found.append(Section(family.anchor, family.name, family.title, blocks))
     sensitivity = [
         block for parameter in PARAMETERS for block in _sensitivity(parameter, results, published)
@@ -132,6 +142,26 @@ def measured(claims: Sequence[Claim]) -> Section:
             claims_table(claims),
         ],
     )
+
+
+def _data(results: Results) -> list[Section]:
+    """Return the section of data under load, as far as the run holds it."""
+    figures = []
+    for series, key, title, x, scale in DATA:
+        lines = []
+        for octets in results.along(series, FRAMES, None):
+            texts = sorted(results.along(series, key, {FRAMES: octets}), key=float)
+            values = [
+                student(reading(results, series, {FRAMES: octets, key: text}, "throughput"))
+                for text in texts
+            ]
+            lines.append(line_of(plain(octets), [float(text) * scale for text in texts], values))
+        if lines:
+            chart = annotated(lines, (), x, QUANTITIES["throughput"], "Packet")
+            figures.append(Figure(chart, title, ""))
+    if not figures:
+        return []
+    return [Section("voice-data", "Data", DATA_TITLE, [Text(DATA_TEXT), Grid(figures)])]
 
 
 def _lines(named: Mapping[str, tuple[str, Where]], results: Results, x: str, y: str) -> list[Trace]:
@@ -287,8 +317,65 @@ def _knees(numbers: Sequence[str], *, x: str, y: str) -> tuple[Read, ...]:
     return tuple((f"{number} B", of(x, number), of(y, number)) for number in numbers)
 
 
+DATA_TITLE = "Figures 2.1 and 2.2: data under load"
+DATA_TEXT = (
+    "Section 2.3 reproduces two figures of Shoch and Hupp (1980). No number of them is at hand, nor"
+    " the lengths of their packets: what the text says of them is judged. Lines: this run, with 95%"
+    " bands."
+)
+DATA = (
+    (
+        "data-load",
+        "stations.arrivals.poisson_load",
+        "Throughput against load, ten hosts (figure 2.1)",
+        Label("Offered load", "%"),
+        100.0,
+    ),
+    (
+        "data-queued",
+        HOSTS,
+        "Throughput of hosts that always have a packet (figure 2.2)",
+        Label("Number of hosts"),
+        1.0,
+    ),
+)
+"""Series, key, title and x of the figures of data, and what x is multiplied by."""
+
+
+def _grid(title: str, head: Sequence[str], rows: Mapping[str, Sequence[str]]) -> ClaimGrid:
+    return ClaimGrid(title, tuple(head), tuple((name, tuple(ids)) for name, ids in rows.items()))
+
+
+_AT_LOSSES = (
+    *("D at 1%, ms", "D at 5%, ms", "T at 1%, %", "T at 5%, %"),
+    *("N at 1%", "N at 5%"),
+)
 SHORTEST, LONGEST = ("64", "128", "512"), ("64", "128", "256", "512")
 FAMILIES = (
+    Family(
+        "voice-fixed",
+        "Packets of one length",
+        "Section 3.3: packets of one length instead",
+        "Coders of 105 kb/s. Packets of 128 bytes, of which one fills while others wait, in 2 or 8"
+        " buffers, beside packets that grow from 128 to 1024 bytes. Section 5 feels that other"
+        " protocols would not do appreciably better.",
+        "Packets",
+        {
+            "growing": ("minimum", {LEAST: "128 B"}),
+            "2 buffers": ("fixed", one_length("128 B", 2)),
+            "8 buffers": ("fixed", one_length("128 B", 8)),
+        },
+        (
+            Drawing("Loss against hosts", "", "hosts", "loss"),
+            Drawing("Delay against hosts", "", "hosts", "delay"),
+            Drawing(
+                "Throughput against hosts",
+                "Without 6 bytes of header and checksum a packet.",
+                "hosts",
+                "data_throughput",
+            ),
+        ),
+    ),
     Family(
         "voice-shortest",
         "Shortest packet",
@@ -330,6 +417,26 @@ FAMILIES = (
                 _knees(SHORTEST, x="n", y="t") + _losses("4.1b", SHORTEST, x="n", y="t"),
             ),
         ),
+        (
+            _grid(
+                "At the knee (table 4.1a)",
+                ("Shortest packet", "Shortest delay, ms", "T, %", "N"),
+                {
+                    f"{of} B": (f"4.1a-dmin-{of}", f"4.1a-t-knee-{of}", f"4.1a-n-knee-{of}")
+                    for of in SHORTEST
+                },
+            ),
+            _grid(
+                "At losses of 1 and 5% (table 4.1b)",
+                ("Shortest packet", *_AT_LOSSES),
+                {
+                    f"{of} B": [
+                        f"4.1b-{letter}-{of}-l{loss}" for letter in "dtn" for loss in (1, 5)
+                    ]
+                    for of in SHORTEST
+                },
+            ),
+        ),
     ),
     Family(
         "voice-longest",
@@ -362,6 +469,16 @@ FAMILIES = (
                 "hosts",
                 "throughput",
                 _losses("4.2", LONGEST, x="n", y="t"),
+            ),
+        ),
+        (
+            _grid(
+                "At losses of 1 and 5% (table 4.2)",
+                ("Longest packet", *_AT_LOSSES[2:]),
+                {
+                    f"{of} B": [f"4.2-{letter}-{of}-l{loss}" for letter in "tn" for loss in (1, 5)]
+                    for of in LONGEST
+                },
             ),
         ),
     ),
@@ -403,28 +520,16 @@ FAMILIES = (
                 "data_throughput",
             ),
         ),
-    ),
-    Family(
-        "voice-fixed",
-        "Packets of one length",
-        "Section 3.3: packets of one length instead",
-        "Coders of 105 kb/s. Packets of 128 bytes, of which one fills while others wait, in 2 or 8"
-        " buffers, beside packets that grow from 128 to 1024 bytes. Section 5 feels that other"
-        " protocols would not do appreciably better.",
-        "Packets",
-        {
-            "growing": ("minimum", {LEAST: "128 B"}),
-            "2 buffers": ("fixed", {BUFFERS: "2"}),
-            "8 buffers": ("fixed", {BUFFERS: "8"}),
-        },
         (
-            Drawing("Loss against hosts", "", "hosts", "loss"),
-            Drawing("Delay against hosts", "", "hosts", "delay"),
-            Drawing(
-                "Throughput against hosts",
-                "Without 6 bytes of header and checksum a packet.",
-                "hosts",
-                "data_throughput",
+            _grid(
+                "At losses of 1 and 3% (table 4.3)",
+                ("Coder", "D / Dmin at 1%", "D / Dmin at 3%", "T at 1%, %", "T at 3%, %"),
+                {
+                    f"{rate} kb/s": [
+                        f"4.3-{letter}-{rate}-l{loss}" for letter in "dt" for loss in (1, 3)
+                    ]
+                    for rate in ("70", "84", "105")
+                },
             ),
         ),
     ),

@@ -175,6 +175,25 @@ def flat_trip(entry: Entry, results: Results) -> Finding:
     )
 
 
+def same_trips(entry: Entry, results: Results) -> Finding:
+    """Whether round trips of two series are the same at every length, within the entry's share.
+
+    Ours is the largest difference in %, of `series` from `beside`.
+    """
+    apart = {}
+    for of in results.along(entry.series, ANSWER):
+        first, second = (
+            results.at(series, {ANSWER: of}).value(Metric.ROUND_TRIP, entry.flow)
+            for series in (entry.text("beside"), entry.series)
+        )
+        apart[user_octets(of)] = second / first - 1
+    if not apart:
+        raise MissingError(f"no size of {entry.series}")
+    octets = max(apart, key=lambda of: abs(apart[of]))
+    most = apart[octets]
+    return Finding(exact(most * 100), abs(most) <= entry.number("share"), f"largest at {octets} B")
+
+
 def round_trip(entry: Entry, results: Results) -> Finding:
     """Find a round trip, in us."""
     where = {ANSWER: frame(entry.read("octets", int))}
@@ -194,8 +213,8 @@ def between(results: Results, series: str, flow: str) -> tuple[Floats, Floats]:
 
 
 def between_frames(entry: Entry, results: Results) -> Finding:
-    """Find the time between received frames of a size, in us."""
-    where = {LOAD: frame(entry.read("octets", int))}
+    """Find the time between received frames of a size, or at a point, in us."""
+    where = entry.point() or {LOAD: frame(entry.read("octets", int))}
     return Finding(
         exact(results.at(entry.series, where).value(Metric.INTER_ARRIVAL, entry.flow) * US)
     )
@@ -392,9 +411,9 @@ def _deviation(histogram: Buckets) -> float:
 
 
 def peaks(entry: Entry, results: Results) -> Finding:
-    """Whether round trips beside the stream have several peaks at some size, in bins of 1 us.
+    """Whether round trips beside the stream have several peaks at every size, in bins of 1 us.
 
-    A peak exceeds both of its sides by four standard errors; ours is the largest number of them.
+    A peak exceeds both of its sides by four standard errors; ours is the smallest number of them.
     """
     counts = [
         _peaks(trips(results, entry.flow, octets, entry.text("period")))
@@ -404,7 +423,7 @@ def peaks(entry: Entry, results: Results) -> Finding:
         f"{count} at {octets} B"
         for count, octets in zip(counts, entry.read("octets", list[int]), strict=True)
     )
-    return Finding(_pooled(float(max(counts))), max(counts) > 1, remark)
+    return Finding(_pooled(float(min(counts))), min(counts) > 1, remark)
 
 
 def _peaks(histogram: Buckets) -> int:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ethermeter.analysis.claims import Claim
-from ethermeter.chart import number_of
+from ethermeter.chart import Trace, number_of
+from ethermeter.counts import Buckets
 from ethermeter.document import Figure, Label, Section
 from ethermeter.metrics import Metric
 from ethermeter.report.plots import annotated
@@ -23,6 +24,7 @@ from ethermeter.studies.families import (
 )
 from ethermeter.studies.hughesjones2000.claims import (
     ANSWER,
+    MB_S,
     PS_PER_US,
     QUIET,
     US,
@@ -36,6 +38,9 @@ from ethermeter.studies.hughesjones2000.claims import (
 
 LATENCY = Label("One-way latency", "µs")
 BETWEEN = Label("Time between frames", "µs")
+TRIP = Label("Round trip", "µs")
+RATE = Label("Throughput", "MB/s")
+SHARE = Label("Share", "%")
 SIZE = Label("User data", "B")
 FAST = (
     "direct",
@@ -95,22 +100,34 @@ def _mixed_latency(results: Results, by: By) -> Figure:
 
 
 def _broadcast(results: Results, by: By) -> Figure:
-    direct, through = "direct", "BATM Titan 4"
+    direct, two, four = "direct", "two ports", "four ports"
     lines = [
         line_of(direct, *_trips(results, "broadcast-direct", CASTS)),
-        line_of(through, *_trips(results, "broadcast-batm", {})),
+        line_of(two, *_trips(results, "broadcast-two-ports", {})),
+        line_of(four, *_trips(results, "broadcast-batm", {})),
     ]
     floor = by["5.1-broadcast-short"].published
-    marks = [(through, octets, floor) for octets in (64, 300, 600)]
-    marks.append((through, 1500, by["5.1-broadcast-1500"].published))
+    marks = [(two, octets, floor) for octets in (64, 300, 600)]
+    marks.append((two, 1500, by["5.1-broadcast-1500"].published))
     text = (
-        "The study’s switch takes as long for 64 as for 600 B; here an answer waits until the"
-        " copies of its request are made."
+        "The study’s switch takes as long for 64 as for 600 B, with two ports and with four. Here"
+        " an answer waits until the copies of its request are made: of one with two ports, of three"
+        " with four."
     )
     return Figure(
-        annotated(lines, marks, SIZE, Label("Round trip", "µs"), "Path"),
+        annotated(lines, marks, SIZE, TRIP, "Path"),
         "Broadcast requests and answers at 1 Gb/s (figure 5.1)",
         text,
+    )
+
+
+def _ping_pong(results: Results, _by: By) -> Figure:
+    name = "four ports"
+    line = line_of(name, *one_way(results, "broadcast-ping-pong", "ping", "both"))
+    return Figure(
+        annotated((line,), (), SIZE, LATENCY, "Path"),
+        "Broadcast ping-pong through the BATM Titan 4 (figure 5.2)",
+        "The study’s line has a slope of 9 ns/B, and no constant is printed.",
     )
 
 
@@ -132,22 +149,25 @@ def _responders(octets: int) -> "Maker":
         lines = []
         for number in (1, 2, 3):
             found = at.histogram("responder_round_trip", f"ping answerer{number}")
-            ends = np.concatenate([found.low_ps[:1], found.high_ps]) / PS_PER_US
-            share = found.count / found.count.sum() * 100
-            lines.append(
-                line_of(
-                    f"PC {number}",
-                    [float(ends[0]), *ends.tolist(), float(ends[-1])],
-                    [0.0, *share.tolist(), float(share[-1]), 0.0],
-                )
-            )
+            lines.append(_outline(f"PC {number}", found))
         return Figure(
-            annotated(lines, (), Label("Round trip", "µs"), Label("Share", "%"), "Responder"),
+            annotated(lines, (), TRIP, SHARE, "Responder"),
             f"Three answers of {octets} B to a multicast request (figure 5.5)",
             "Nothing is random here: each PC has one round trip.",
         )
 
     return make
+
+
+def _outline(name: str, found: Buckets) -> Trace:
+    """Return the outline of a histogram: share in % of each bucket, time in us."""
+    ends = np.concatenate([found.low_ps[:1], found.high_ps]) / PS_PER_US
+    share = found.count / found.count.sum() * 100
+    return line_of(
+        name,
+        [float(ends[0]), *ends.tolist(), float(ends[-1])],
+        [0.0, *share.tolist(), float(share[-1]), 0.0],
+    )
 
 
 def _histogram(number: int, switch: str, octets: int) -> "Maker":
@@ -167,9 +187,7 @@ def _histogram(number: int, switch: str, octets: int) -> "Maker":
             f"Answers of {octets} B; the stream is of 1500 B every 28 µs between two other ports."
         )
         return Figure(
-            annotated(
-                lines, (), Label("Round trip", "µs"), Label("Share", "% per µs"), "Round trips"
-            ),
+            annotated(lines, (), TRIP, Label("Share", "% per µs"), "Round trips"),
             f"Round trips through the {switch}, {octets} B",
             text,
         )
@@ -211,7 +229,7 @@ def _throughput_gigabit(results: Results, by: By) -> Figure:
     )
     line = line_of("direct", sizes, sizes / times)
     return Figure(
-        annotated((line,), marks, SIZE, Label("Throughput", "MB/s"), "Path"),
+        annotated((line,), marks, SIZE, RATE, "Path"),
         "Throughput, 1 Gb/s (figure 4.12)",
         "User data.",
     )
@@ -252,6 +270,73 @@ def _spacing(octets: int) -> "Maker":
     return make
 
 
+def _two_pairs(results: Results, _by: By) -> Figure:
+    lines = [
+        _outline(
+            name,
+            results.at("two-pairs", {"flows.second.arrivals.regular": period}).histogram(
+                "one_way_delay", "first"
+            ),
+        )
+        for name, period in (("one pair", QUIET), ("two pairs", "22310 ns"))
+    ]
+    return Figure(
+        annotated(lines, (), LATENCY, SHARE, "Streams"),
+        "Streams of one and of two pairs through the Alteon 180 (figure 4.8)",
+        "Regular frames of 1500 B. The study’s mean moves by 1.1 µs.",
+    )
+
+
+def _senders(octets: int, kind: str) -> "Maker":
+    def make(results: Results, _by: By) -> Figure:
+        at = results.at("several-senders")
+        lines = [
+            _outline(f"{count} senders", at.histogram("one_way_delay", f"{count}-{kind}1"))
+            for count in ("two", "three")
+        ]
+        return Figure(
+            annotated(lines, (), LATENCY, SHARE, "Into one receiver"),
+            f"Several senders into one receiver, {octets} B (figure 4.9)",
+            "Of the first sender, regular frames. One sender alone has one latency.",
+        )
+
+    return make
+
+
+def _throughput_fast(results: Results, by: By) -> Figure:
+    lines = []
+    for number, name in enumerate(FAST[:3], 1):
+        sizes, times = between(results, "streaming-fast", _load(number))
+        lines.append(line_of(name, sizes, sizes / times))
+    marks = (("direct", 900, by["4.3-throughput"].published),)
+    return Figure(
+        annotated(lines, marks, SIZE, RATE, "Path"),
+        "Throughput, 100 Mb/s (figure 4.14)",
+        "User data; the three paths lie on each other.",
+    )
+
+
+def _reverse(results: Results, _by: By) -> Figure:
+    key, series = "flows.*.frames", "reverse"
+    texts = results.along(series, key)
+    if not texts:
+        raise MissingError(f"no size of {series}")
+    sizes = [user_octets(of) for of in texts]
+    lines = [
+        line_of(
+            name,
+            sizes,
+            [results.at(series, {key: of}).value(Metric.DATA_RATE, flow) * MB_S for of in texts],
+        )
+        for name, flow in (("100 Mb/s to 1 Gb/s", "up"), ("1 Gb/s to 100 Mb/s", "down"))
+    ]
+    return Figure(
+        annotated(lines, (), SIZE, RATE, "Direction"),
+        "Throughput between 100 Mb/s and 1 Gb/s (figure 4.15)",
+        "User data; the study finds the same both ways.",
+    )
+
+
 def _line_grid(title: str, names: Sequence[str], ids: Sequence[str]) -> ClaimGrid:
     rows = [
         (name, (f"{identity}-constant", f"{identity}-slope"))
@@ -262,37 +347,62 @@ def _line_grid(title: str, names: Sequence[str], ids: Sequence[str]) -> ClaimGri
 
 FAMILIES = (
     Family(
-        "hj-tables",
-        "Tables",
-        "The study’s lines and tables",
-        f"{HOW} Direct paths and single switches were fitted to; two switches, mixed speeds, groups"
-        " and many senders are predicted.",
+        "hj-gigabit",
+        "1 Gb/s",
+        "Section 3.1: latency at 1 Gb/s (figures 3.2 to 3.5)",
+        f"{HOW} All of these lines were fitted to. Beside a stream between other ports a shared"
+        " backplane makes a request, its answer or both wait for a frame of the stream; a crossbar"
+        " does not. The width of the peak without a stream is fitted; the study’s histograms are"
+        " not at hand as numbers.",
         (
             _line_grid(
                 "One-way latency at 1 Gb/s",
                 (*GIGABIT, "Alteon 180 alone", "BATM Titan 4 alone"),
                 (*GIGABIT.values(), "3.1-alteon-alone", "3.1-batm-alone"),
             ),
+        ),
+        (
+            _gigabit_latency,
+            *(
+                _histogram(number, switch, octets)
+                for number, switch in ((1, "Alteon 180"), (2, "BATM Titan 4"))
+                for octets in (64, 1024, 1472)
+            ),
+        ),
+    ),
+    Family(
+        "hj-fast",
+        "100 Mb/s",
+        "Section 3.2: latency at 100 Mb/s (table 3.1, figure 3.6)",
+        "The direct path and the single switches were fitted to; two switches are predicted.",
+        (
             _line_grid(
                 "One-way latency at 100 Mb/s (table 3.1)",
-                (*FAST, "two switches, 1 Gb/s between"),
+                (*FAST, "two switches, 1 Gb/s between them"),
                 [f"t3.1-{of}" for of in FAST_IDS],
             ),
             _line_grid(
                 "Of these, the switches alone (table 3.1)",
-                (*FAST[1:], "two switches, 1 Gb/s between"),
+                (*FAST[1:], "two switches, 1 Gb/s between them"),
                 [f"t3.1-{of}-alone" for of in FAST_IDS[1:]],
             ),
-            _line_grid(
-                "One-way latency, mixed speeds and groups",
-                (
-                    "100 Mb/s to 1 Gb/s",
-                    "broadcast, direct",
-                    "multicast, direct",
-                    "broadcast, BATM Titan 4, above 600 B",
-                ),
-                ("3.3-mixed", "5.1-broadcast", "5.1-multicast", "5.1-broadcast-batm"),
-            ),
+        ),
+        (_fast_latency,),
+    ),
+    Family(
+        "hj-mixed",
+        "Mixed speeds",
+        "Section 3.3: from 100 Mb/s to 1 Gb/s (figure 3.8)",
+        "The sum of the components of both.",
+        (_line_grid("One-way latency, mixed speeds", ("100 Mb/s to 1 Gb/s",), ("3.3-mixed",)),),
+        (_mixed_latency,),
+    ),
+    Family(
+        "hj-spacing",
+        "Spacing",
+        "Section 4.1: latency by spacing (figures 4.1 to 4.9, table 4.1)",
+        "Random frames at a mean spacing, two streams, and several senders.",
+        (
             ClaimGrid(
                 "Least time between frames at 1 Gb/s, µs (table 4.1)",
                 ("User data", "Calculated", "Regular", "Random"),
@@ -304,6 +414,20 @@ FAMILIES = (
                     for of in (512, 1024, 1500)
                 ),
             ),
+        ),
+        (
+            *(_spacing(octets) for octets in (512, 1024, 1500)),
+            _two_pairs,
+            _senders(512, "short"),
+            _senders(1024, "long"),
+        ),
+    ),
+    Family(
+        "hj-streams",
+        "Streams",
+        "Sections 4.2 to 4.5: throughput (figures 4.11 to 4.15, table 4.2)",
+        "Streams as fast as they go, held back by PAUSE.",
+        (
             ClaimGrid(
                 "Senders at 100 Mb/s into one receiver at 1 Gb/s, MB/s (table 4.2)",
                 ("User data", "1", "6", "8"),
@@ -312,60 +436,30 @@ FAMILIES = (
                     for of in (512, 1024, 1500)
                 ),
             ),
+        ),
+        (_between_gigabit, _throughput_gigabit, _between_fast, _throughput_fast, _reverse),
+    ),
+    Family(
+        "hj-groups",
+        "Groups",
+        "Section 5: broadcast and multicast (figures 5.1 to 5.5, table 5.1)",
+        "Copies of a flooded frame take a path of their own in the switch, one after another.",
+        (
+            _line_grid(
+                "One-way latency of groups",
+                ("broadcast, direct", "multicast, direct", "broadcast, two ports, above 600 B"),
+                ("5.1-broadcast", "5.1-multicast", "5.1-broadcast-batm"),
+            ),
             ClaimGrid(
                 "Time between the answers of three, µs (table 5.1)",
                 ("User data", "On the wire", "To place a frame", "Between peaks"),
                 tuple(
                     (f"{of} B", (f"t5.1-wire-{of}", f"t5.1-place-{of}", f"t5.1-{of}"))
-                    for of in (64, 1024, 1500)
+                    for of in (64, 1024, 1472)
                 ),
             ),
         ),
-    ),
-    Family(
-        "hj-latency",
-        "Latency",
-        "Latency by size",
-        "An empty path is the sum of its stages: software, bus, interface, wire, and what a switch"
-        " adds.",
-        (),
-        (_gigabit_latency, _fast_latency, _mixed_latency),
-    ),
-    Family(
-        "hj-background",
-        "Background",
-        "Round trips beside a stream between other ports",
-        "A shared backplane makes a request, its answer or both wait for a frame of the stream; a"
-        " crossbar does not. The width of the peak without a stream is fitted; the study’s"
-        " histograms are not at hand as numbers.",
-        (),
-        tuple(
-            _histogram(number, switch, octets)
-            for number, switch in ((1, "Alteon 180"), (2, "BATM Titan 4"))
-            for octets in (64, 1024, 1472)
-        ),
-        has_marks=False,
-    ),
-    Family(
-        "hj-streams",
-        "Streams",
-        "Streams",
-        "As fast as they go, held back by PAUSE, and with random frames at a mean spacing.",
-        (),
-        (
-            _between_gigabit,
-            _throughput_gigabit,
-            _between_fast,
-            *(_spacing(octets) for octets in (512, 1024, 1500)),
-        ),
-    ),
-    Family(
-        "hj-groups",
-        "Groups",
-        "Broadcast and multicast",
-        "Copies of a flooded frame take a path of their own in the switch, one after another.",
-        (),
-        (_broadcast, *(_responders(octets) for octets in (64, 1024, 1500))),
+        (_broadcast, _ping_pong, *(_responders(octets) for octets in (64, 1024, 1472))),
     ),
 )
 
