@@ -252,6 +252,8 @@ STATION_SAMPLE_DELAY = Formula(
     lambda counted, each: weighted_mean(_of_voice(counted) / counted["sample_bits"], each),
 )
 """Mean voice delay over samples."""
+
+
 def _voice_load(counted: Slice) -> Floats:
     load = floats(counted["coder_load"])
     if not (counted["has_calls"] > 0).any():
@@ -261,7 +263,7 @@ def _voice_load(counted: Slice) -> Floats:
 
 
 STATION_VOICE_LOAD = Formula(_voice_load, added)
-"""Share of the line rate that a coder's samples take, while its station has a call if it has some."""
+"""Share of the line rate that a coder's samples take; with calls, while its station has one."""
 VOICE_UTILISATION = Formula(
     lambda counted: _of_voice(counted) * counted["bit_ps"] / counted.time_ps, added
 )

@@ -53,10 +53,10 @@ def of_stations(scenario: Scenario, number: int = 0) -> dict[str, Floats]:
     """Return the parameters of the stations of a medium, `(stations,)`, and its own, `(1,)`.
 
     `usual_bits` is the mean length of frames, NaN of a station that does not send one flow;
-    `is_saturated`, `is_due`, `has_calls` and `talks` are 0 or 1, the latter three of a station whose
-    flow has the medium as receiver, with a deadline, calls or a coder. Of a coder, `overhead_bits` are those of a frame
-    and `sample_bits` of a sample; `coder_load` is the share of the line rate that its samples take,
-    silence included.
+    `is_saturated`, `is_due`, `has_calls` and `talks` are 0 or 1, the latter three of a station
+    whose flow has the medium as receiver, with a deadline, calls or a coder. Of a coder,
+    `overhead_bits` are those of a frame and `sample_bits` of a sample; `coder_load` is the share of
+    the line rate that its samples take, silence included.
     """
     found = of_medium(scenario, number)
     bit_ps = found["bit_ps"][0]

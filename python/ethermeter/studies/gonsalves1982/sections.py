@@ -58,7 +58,7 @@ ADMISSION = (
     "The study concludes that the number of connections must be restricted, by a server that counts"
     " them or by hosts that listen, and measures neither. Here calls come at random and last 20 s"
     " on average. Of voice alone, 40 at a time are offered, and at most 40 admitted; of voice and"
-    " data, 20 of either, each as fast as the other."
+    " data, 40 of either, each as fast as the other."
 )
 ADMISSIONS = (
     ("admission", "stations.calls", "Voice alone"),
