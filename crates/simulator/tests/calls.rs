@@ -1,7 +1,6 @@
 //! Stations that send in calls: by both implementations, and by laws.
 
-use crate::common::{Group, MS, S, segment, traces};
-use ethermeter_ethernet::timing::IEEE_10;
+use crate::common::{Group, IEEE_10, MS, S, segment, traces};
 use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
 use ethermeter_simulator::plan::Plan;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
