@@ -96,6 +96,15 @@ class StationBatches:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CallCounts:
+    """Counts of calls of stations."""
+
+    offered: Numbers
+    refused: Numbers
+    call_ps: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class StationVoice:
     """Counts of voice on a medium."""
 
@@ -134,6 +143,7 @@ class StationCounts:
     offered_load: Floats
     batches: StationBatches = field(metadata=_BATCHES)
     voice: StationVoice | None
+    calls: CallCounts | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1251,6 +1251,27 @@ class Shaper(Table, frozen=True, kw_only=True):
     """Capacity of the bucket; at least the longest message."""
 
 
+class Calls(Table, frozen=True, kw_only=True):
+    """The calls of a group of stations, which are silent between them."""
+
+    every_ps: Annotated[
+        int, FileKey(name="every", unit="time", least=1000000000, most=1000000000000000)
+    ]
+    """Mean time from a call of the group to the next, exponential, from 1 ms."""
+    duration: Times
+    """How long a call lasts."""
+    most: Annotated[int | None, FileKey(least=1, most=1024)] = None
+    """Calls of all groups of the segment, from which on a call of this one is refused; if absent,
+    only a call that finds no station free is refused.
+    """
+    listen_ps: Annotated[
+        int | None, FileKey(name="listen", unit="time", least=1, most=1000000000000000)
+    ] = None
+    """How long a host listens before it begins a call, to count those of which it hears something;
+    with `most`. If absent, a server knows how many calls exist.
+    """
+
+
 class Flow(Table, frozen=True, kw_only=True):
     """A flow: what an application on one host sends to others, or onto its medium."""
 
@@ -1300,6 +1321,10 @@ class Flow(Table, frozen=True, kw_only=True):
     """Longest delay that a message may have, up to 1000 s: from its arrival at the source to that
     of its last frame at the receiver or, onto a medium, to the end of its transmission. Messages
     beyond it are counted, not discarded.
+    """
+    calls: Calls | None = None
+    """Calls, in which alone it sends, for simulations of a segment only; it sends all the time if
+    absent.
     """
 
 

@@ -58,10 +58,11 @@ def test_hovering_a_point_shows_its_value_with_its_interval(desk, study_run):
         for p in estimates.read(study_run)
         if p.series == "I-2" and p.point == {"stations.count": "12", "stations.frames": "64 B"}
     )
+    desk.unfold()
     plot = desk.page.locator("#series-I-2 .plot").first
     # Points are drawn curve by curve, one for every number of hosts: the twelfth is 64 B, 12 hosts.
-    # Figures that are drawn meanwhile move it; `hover` waits until it is at rest.
-    plot.locator(".mark-symbol path").nth(11).hover()
+    # What shows values lies over the points, so that no point is itself hit.
+    plot.locator(".mark-symbol path").nth(11).hover(force=True)
     tip = desk.page.locator("#vg-tooltip-element.visible")
     tip.wait_for()
     text = tip.inner_text()

@@ -5,9 +5,9 @@
 use ethermeter_traffic::clock::rounds::ClockEstimate;
 use ethermeter_trial::Counts;
 use ethermeter_trial::counts::{
-    Balance, Buckets, ClassCounts, ClockDelays, ClockPair, Delays, EndCounts, FlowCounts,
-    FlowVoice, MediumCounts, PlcaCounts, PlcaNodeCounts, PortCounts, SignedDelays, StationBatches,
-    StationCounts, StationVoice, SynchronisedDelays, TransferCounts,
+    Balance, Buckets, CallCounts, ClassCounts, ClockDelays, ClockPair, Delays, EndCounts,
+    FlowCounts, FlowVoice, MediumCounts, PlcaCounts, PlcaNodeCounts, PortCounts, SignedDelays,
+    StationBatches, StationCounts, StationVoice, SynchronisedDelays, TransferCounts,
 };
 use ethermeter_trial::scenario::Implementation;
 use numpy::ndarray::IntoDimension;
@@ -122,6 +122,15 @@ fn stations<'py>(to: &CountsModule<'py>, counts: &StationCounts) -> PyStructure<
         offered_load: counts.offered_load.clone().into_pyarray(to.py()),
         batches: station_batches(to, &counts.batches, counts.frames.len())?,
         voice: counts.voice.as_ref().map(|counts| station_voice(to, counts)).transpose()?,
+        calls: counts.calls.as_ref().map(|counts| calls(to, counts)).transpose()?,
+    )
+}
+
+fn calls<'py>(to: &CountsModule<'py>, counts: &CallCounts) -> PyStructure<'py> {
+    structure!(to, "CallCounts",
+        offered: integers(to, &counts.offered),
+        refused: integers(to, &counts.refused),
+        call_ps: integers(to, &counts.call_ps),
     )
 }
 

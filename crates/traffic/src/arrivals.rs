@@ -1,5 +1,6 @@
 //! When a source that does not wait for the medium offers frames.
 
+use crate::calls::{Call, Upcoming};
 use crate::coder::Spurts;
 use crate::custom::PythonFunction;
 use crate::random::Stream;
@@ -314,6 +315,9 @@ pub struct ArrivalTimes {
     replay: Option<Box<Replay>>,
     /// Index of the length of the message that was taken last, if a trace says it.
     kind: Option<u16>,
+    /// When the call ends in which they come.
+    call_until_ps: u64,
+    calls: Upcoming,
 }
 
 impl ArrivalTimes {
@@ -322,43 +326,83 @@ impl ArrivalTimes {
     /// # Panics
     /// If they replay a trace that they have not been given ([`Arrivals::give`]).
     #[must_use]
-    #[allow(clippy::cast_precision_loss)]
     pub fn new(arrivals: &Arrivals, begin_ps: u64, chance: Stream) -> Self {
-        let mut times = Self {
+        let mut times = Self::idle(arrivals, chance, Upcoming::default());
+        times.begin(Call { from_ps: begin_ps, until_ps: u64::MAX });
+        times
+    }
+
+    /// Arrivals in calls only, from the begin of each on as from that of a source.
+    pub(crate) fn in_calls(arrivals: &Arrivals, chance: Stream, calls: Upcoming) -> Self {
+        let mut times = Self::idle(arrivals, chance, calls);
+        times.follow_calls();
+        times
+    }
+
+    /// Arrivals without a call.
+    fn idle(arrivals: &Arrivals, chance: Stream, calls: Upcoming) -> Self {
+        Self {
             arrivals: arrivals.clone(),
             chance,
-            next_ps: begin_ps,
+            next_ps: u64::MAX,
             on_until_ps: 0,
             replay: None,
             kind: None,
-        };
-        match arrivals {
+            call_until_ps: 0,
+            calls,
+        }
+    }
+
+    /// Arrivals in this call.
+    pub(crate) fn begin(&mut self, call: Call) {
+        (self.next_ps, self.call_until_ps) = (call.from_ps, call.until_ps);
+        self.draw_first(call.from_ps);
+        self.follow_calls();
+    }
+
+    /// While the next arrival would come after the end of its call, take the first one of the next
+    /// call.
+    #[inline]
+    fn follow_calls(&mut self) {
+        while self.next_ps >= self.call_until_ps {
+            let Some(call) = self.calls.take() else {
+                (self.next_ps, self.call_until_ps) = (u64::MAX, u64::MAX);
+                return;
+            };
+            (self.next_ps, self.call_until_ps) = (call.from_ps, call.until_ps);
+            self.draw_first(call.from_ps);
+        }
+    }
+
+    /// Draw the first arrival of a source that begins at `begin_ps`.
+    #[allow(clippy::cast_precision_loss)]
+    fn draw_first(&mut self, begin_ps: u64) {
+        match &self.arrivals {
             Arrivals::Saturated {}
             | Arrivals::Coder { .. }
             | Arrivals::TokenBucket { .. }
             | Arrivals::Python { .. } => {
-                times.next_ps = u64::MAX;
+                self.next_ps = u64::MAX;
             }
             Arrivals::Regular { period_ps, phase_ps, .. } => {
-                times.next_ps += phase_ps.unwrap_or_else(|| times.chance.below(*period_ps));
+                self.next_ps += phase_ps.unwrap_or_else(|| self.chance.below(*period_ps));
             }
-            Arrivals::Poisson { mean_ps } => times.next_ps += times.chance.exponential_ps(*mean_ps),
+            Arrivals::Poisson { mean_ps } => self.next_ps += self.chance.exponential_ps(*mean_ps),
             Arrivals::OnOff { on_mean_ps, off_mean_ps, .. } => {
                 // Begin on or off with the probabilities of the long run.
-                if times.chance.unit() * (on_mean_ps + off_mean_ps) > *on_mean_ps {
-                    times.next_ps += times.chance.exponential_ps(*off_mean_ps);
+                if self.chance.unit() * (on_mean_ps + off_mean_ps) > *on_mean_ps {
+                    self.next_ps += self.chance.exponential_ps(*off_mean_ps);
                 }
-                times.on_until_ps = times.next_ps + times.chance.exponential_ps(*on_mean_ps);
+                self.on_until_ps = self.next_ps + self.chance.exponential_ps(*on_mean_ps);
             }
             Arrivals::Trace { trace, repeat_ps, offset_ps, speed, .. } => {
                 let trace = trace.as_ref().expect("a trace is given before it is replayed");
                 let how = (*repeat_ps, *offset_ps, *speed);
-                let replay = Replay::new(trace, how, begin_ps, &mut times.chance);
-                times.next_ps = replay.next_ps();
-                times.replay = Some(Box::new(replay));
+                let replay = Replay::new(trace, how, begin_ps, &mut self.chance);
+                self.next_ps = replay.next_ps();
+                self.replay = Some(Box::new(replay));
             }
         }
-        times
     }
 
     /// The next arrival, without taking it.
@@ -400,6 +444,7 @@ impl ArrivalTimes {
                 self.next_ps = replay.next_ps();
             }
         }
+        self.follow_calls();
         taken
     }
 

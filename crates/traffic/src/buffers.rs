@@ -16,7 +16,6 @@
 //! is a packet when the next sample fails to come, padded.
 
 use crate::coder::{Coder, FixedPackets, Samples, VoiceFrame, VoiceSpec, counted};
-use crate::random::Stream;
 use crate::window::Window;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -51,13 +50,7 @@ pub struct PacketBuffers {
 }
 
 impl PacketBuffers {
-    pub(crate) fn new(
-        spec: VoiceSpec,
-        fixed: FixedPackets,
-        chance: Stream,
-        window: Window,
-    ) -> Self {
-        let coder = Coder::new(&spec, window.begin_ps, chance);
+    pub(crate) fn new(spec: VoiceSpec, fixed: FixedPackets, coder: Coder, window: Window) -> Self {
         let measured = coder.measured(window);
         let samples = Samples { made: measured.end - measured.start, ..Samples::default() };
         let (whole, filling) = (VecDeque::new(), None);
@@ -167,7 +160,7 @@ impl PacketBuffers {
 mod tests {
     use super::*;
     use crate::coder::Spurts;
-    use crate::random::Purpose;
+    use crate::random::{Purpose, Stream};
     use crate::voice::Voice;
 
     const US: u64 = 1_000_000;

@@ -1,6 +1,7 @@
 //! A coder: samples at a steady rate, the packets that a file asks of it, and the account of what
 //! became of its samples.
 
+use crate::calls::{Call, Upcoming};
 use crate::lengths::MOST_PACKET_BUFFERS;
 use crate::random::Stream;
 use crate::window::Window;
@@ -118,44 +119,84 @@ pub(crate) struct Coder {
     pub(crate) next_ps: u64,
     /// When the talk ends in which it comes.
     talk_until_ps: u64,
+    /// When the call ends in which it comes.
+    call_until_ps: u64,
+    calls: Upcoming,
 }
 
 impl Coder {
-    pub(crate) fn new(spec: &VoiceSpec, begin_ps: u64, mut chance: Stream) -> Self {
-        let phase_ps = chance.below(spec.sample_ps);
-        let mut coder = Self {
-            period_ps: spec.sample_ps,
-            spurts: spec.spurts,
-            next_ps: begin_ps + phase_ps,
-            talk_until_ps: u64::MAX,
-            chance,
-        };
-        if let Some(spurts) = spec.spurts {
-            // Begin in talk or silence with the probabilities of the long run.
-            let talks = coder.chance.unit() <= spurts.share();
-            let talk_from_ps = if talks {
-                begin_ps
-            } else {
-                begin_ps + coder.chance.exponential_ps(spurts.silence_mean_ps)
-            };
-            coder.talk(talk_from_ps);
+    pub(crate) fn new(spec: &VoiceSpec, begin_ps: u64, chance: Stream) -> Self {
+        let mut coder = Self::idle(spec, chance, Upcoming::default());
+        coder.begin(Call { from_ps: begin_ps, until_ps: u64::MAX });
+        coder
+    }
+
+    /// A coder that makes samples in calls only.
+    pub(crate) fn in_calls(spec: &VoiceSpec, chance: Stream, calls: Upcoming) -> Self {
+        let mut coder = Self::idle(spec, chance, calls);
+        if let Some(call) = coder.calls.take() {
+            coder.begin(call);
         }
         coder
     }
 
-    /// Talk from `from_ps` on; what is drawn may end before the next sample.
+    /// A coder without a call.
+    fn idle(spec: &VoiceSpec, chance: Stream, calls: Upcoming) -> Self {
+        Self {
+            period_ps: spec.sample_ps,
+            spurts: spec.spurts,
+            chance,
+            next_ps: u64::MAX,
+            talk_until_ps: u64::MAX,
+            call_until_ps: u64::MAX,
+            calls,
+        }
+    }
+
+    /// Make samples in this call, from a random phase on.
+    pub(crate) fn begin(&mut self, call: Call) {
+        let talk_from_ps = self.answer(call);
+        self.talk(talk_from_ps);
+    }
+
+    /// Draw the phase of the samples of a call. When its talk begins.
+    fn answer(&mut self, call: Call) -> u64 {
+        self.call_until_ps = call.until_ps;
+        self.next_ps = call.from_ps + self.chance.below(self.period_ps);
+        let Some(spurts) = self.spurts else { return call.from_ps };
+        // Begin in talk or silence with the probabilities of the long run.
+        if self.chance.unit() <= spurts.share() {
+            call.from_ps
+        } else {
+            call.from_ps + self.chance.exponential_ps(spurts.silence_mean_ps)
+        }
+    }
+
+    /// Talk from `from_ps` on; what is drawn may end before the next sample, and a call before that.
     fn talk(&mut self, from_ps: u64) {
-        let Some(spurts) = self.spurts else { return };
         let mut from_ps = from_ps;
         loop {
             if from_ps > self.next_ps {
                 self.next_ps += (from_ps - self.next_ps).div_ceil(self.period_ps) * self.period_ps;
             }
-            self.talk_until_ps = from_ps + self.chance.exponential_ps(spurts.talk_mean_ps);
+            if self.next_ps >= self.call_until_ps {
+                let Some(call) = self.calls.take() else {
+                    (self.next_ps, self.talk_until_ps) = (u64::MAX, u64::MAX);
+                    return;
+                };
+                from_ps = self.answer(call);
+                continue;
+            }
+            let Some(spurts) = self.spurts else {
+                self.talk_until_ps = self.call_until_ps;
+                return;
+            };
+            let silent_ps = from_ps + self.chance.exponential_ps(spurts.talk_mean_ps);
+            self.talk_until_ps = silent_ps.min(self.call_until_ps);
             if self.next_ps < self.talk_until_ps {
                 return;
             }
-            from_ps = self.talk_until_ps + self.chance.exponential_ps(spurts.silence_mean_ps);
+            from_ps = silent_ps + self.chance.exponential_ps(spurts.silence_mean_ps);
         }
     }
 
@@ -188,6 +229,17 @@ impl Coder {
             made += here;
         }
         made
+    }
+
+    /// Make all samples that come before `until_ps`. When the last of them comes, if any does.
+    pub(crate) fn pass(&mut self, until_ps: u64) -> Option<u64> {
+        let mut last_ps = None;
+        while self.next_ps < until_ps {
+            let here = self.in_talk_before(until_ps);
+            last_ps = Some(self.next_ps + (here - 1) * self.period_ps);
+            self.advance(here);
+        }
+        last_ps
     }
 
     /// How many samples come before the measured window, and before its end.

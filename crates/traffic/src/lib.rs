@@ -15,6 +15,7 @@
 //! - [`mod@file`]: the applications that read or write a file block by block.
 //! - [`source`]: the supply of a station: saturated, generated into a ring of buffers, queued
 //!   arrivals, voice, or custom.
+//! - [`calls`]: calls that begin and end, under admission.
 //! - [`token_bucket`]: the shaper of a flow.
 //! - [`classes`]: the traffic classes of a port. [`scheduler`]: which frame it sends next.
 //! - [`window`]: when a source is active and when it is measured.
@@ -28,6 +29,7 @@
 pub mod arrivals;
 pub mod batches;
 mod buffers;
+pub mod calls;
 pub mod classes;
 pub mod clock;
 pub mod coder;

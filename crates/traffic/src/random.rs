@@ -35,6 +35,8 @@ pub enum Purpose {
     Beacon = 11,
     /// Random service times of a stage.
     Stage = 12,
+    /// Calls of a group of stations.
+    Call = 13,
 }
 
 /// A sequence of uniform 64-bit draws.

@@ -13,7 +13,8 @@
 
 use crate::arrivals::{ArrivalTimes, Arrivals};
 use crate::batches::Batches;
-use crate::coder::{FixedPackets, Samples, VoiceFrame, VoiceSpec};
+use crate::calls::{StationCalls, Upcoming};
+use crate::coder::{Coder, FixedPackets, Samples, VoiceFrame, VoiceSpec};
 use crate::custom::{Arrival, CustomFrames, CustomSource};
 use crate::lengths::Lengths;
 use crate::random::{Purpose, Stream};
@@ -115,6 +116,18 @@ enum Supply {
     Custom(Box<Custom>),
 }
 
+impl Supply {
+    /// Frames that arrive at a queue with so much room.
+    fn of(times: ArrivalTimes, room: Option<u32>) -> Self {
+        match room {
+            None => Self::Endless { times },
+            Some(room) => {
+                Self::Bounded { times, waiting: VecDeque::with_capacity(room as usize), room }
+            }
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Custom {
     frames: CustomFrames,
@@ -158,14 +171,7 @@ impl Source {
             },
             (None, arrivals, _) => {
                 let times = ArrivalTimes::new(arrivals, window.begin_ps, stream(Purpose::Arrival));
-                match spec.queue_frames {
-                    None => Supply::Endless { times },
-                    Some(room) => Supply::Bounded {
-                        times,
-                        waiting: VecDeque::with_capacity(room as usize),
-                        room,
-                    },
-                }
+                Supply::of(times, spec.queue_frames)
             }
         };
         Self {
@@ -183,6 +189,28 @@ impl Source {
             dropped: 0,
             batches: None,
         }
+    }
+
+    /// The supply of `station` that is active in calls only; its kind of source suits them
+    /// ([`crate::calls::Calls::suit`]).
+    #[must_use]
+    pub fn in_calls(
+        spec: &SourceSpec,
+        seed: u64,
+        station: u32,
+        window: Window,
+        of: &StationCalls,
+    ) -> Self {
+        let (chance, calls) =
+            (Stream::new(seed, station, Purpose::Arrival), Upcoming::new(&of.calls));
+        let supply = if let Some(voice) = spec.voice() {
+            let coder = Coder::in_calls(&voice, chance, calls);
+            Supply::Voice(Box::new(Voice::of(voice, coder, window)))
+        } else {
+            let times = ArrivalTimes::in_calls(&spec.arrivals, chance, calls);
+            Supply::of(times, spec.queue_frames)
+        };
+        Self { supply, ..Self::new(spec, seed, station, window) }
     }
 
     /// The supply of `station` whose frames come from a source of the caller's own, instead of the

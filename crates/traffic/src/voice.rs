@@ -36,9 +36,14 @@ impl Voice {
     /// Buffers that are empty, and a coder that begins with the window.
     #[must_use]
     pub fn new(spec: VoiceSpec, chance: Stream, window: Window) -> Self {
+        Self::of(spec, Coder::new(&spec, window.begin_ps, chance), window)
+    }
+
+    /// Buffers that are empty, and a coder.
+    pub(crate) fn of(spec: VoiceSpec, coder: Coder, window: Window) -> Self {
         match spec.fixed {
-            None => Self::Growing(GrowingPacket::new(spec, chance, window)),
-            Some(fixed) => Self::Fixed(PacketBuffers::new(spec, fixed, chance, window)),
+            None => Self::Growing(GrowingPacket::new(spec, coder, window)),
+            Some(fixed) => Self::Fixed(PacketBuffers::new(spec, fixed, coder, window)),
         }
     }
 
@@ -116,9 +121,8 @@ pub struct GrowingPacket {
 }
 
 impl GrowingPacket {
-    /// A buffer that is empty, and a coder that begins with the window.
-    fn new(spec: VoiceSpec, chance: Stream, window: Window) -> Self {
-        let coder = Coder::new(&spec, window.begin_ps, chance);
+    /// A buffer that is empty.
+    fn new(spec: VoiceSpec, coder: Coder, window: Window) -> Self {
         let measured = coder.measured(window);
         let samples = Samples { made: measured.end - measured.start, ..Samples::default() };
         Self { spec, window, coder, index: 0, measured, is_closed: false, samples }

@@ -156,6 +156,9 @@ pub struct StationCounts {
     pub batches: StationBatches,
     /// Where some station sends voice.
     pub voice: Option<StationVoice>,
+    /// Where some station sends in calls only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallCounts>,
 }
 
 impl StationCounts {
@@ -216,6 +219,18 @@ fn beside<T: Copy>(left: &[T], wide: usize, right: &[T], more: usize) -> Vec<T> 
         return [left, right].concat();
     }
     left.chunks(wide).zip(right.chunks(more)).flat_map(|(a, b)| [a, b].concat()).collect()
+}
+
+/// What is counted of calls; one entry a station, 0 of those without.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallCounts {
+    /// Calls that came to the station, or, with all stations of its group in a call, to the first of
+    /// them.
+    pub offered: Vec<u64>,
+    /// Of these, refused.
+    pub refused: Vec<u64>,
+    /// Time in which the station had a call.
+    pub call_ps: Vec<u64>,
 }
 
 /// What is counted of voice on a medium; one entry a station.

@@ -5,9 +5,10 @@ use crate::limits::{LONGEST_PS, MOST_QUEUED};
 use crate::transfer::Transfer;
 use ethermeter_ethernet::frame::{IPV4_HEADER, OVERHEAD, SHORTEST, TAG, UDP_HEADER};
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::calls::Calls;
 use ethermeter_traffic::coder::VoiceSpec;
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::source::{Generator, MOST_BUFFERS};
+use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Shaping, SourceSpec};
 use ethermeter_trial_macros::table;
@@ -79,6 +80,10 @@ pub struct Flow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[file(key = "deadline", unit = "time", least = 1, most = LONGEST_PS)]
     pub deadline_ps: Option<u64>,
+    /// Calls, in which alone it sends, for simulations of a segment only; it sends all the time if
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Calls>,
 }
 
 /// A token bucket, full at the begin of its source; messages of a flow wait for it in order.
@@ -358,6 +363,11 @@ impl Flow {
             let allowed = "must not be given with saturated or token_bucket arrivals";
             faults.add_value("queue_frames", room, allowed);
         }
+        if self.calls.is_some() && self.arrivals != no_arrivals() && !Calls::suit(&self.arrivals) {
+            let allowed =
+                "must be given with a coder, or regular, poisson or on_off arrivals, only";
+            faults.add("calls", allowed);
+        }
     }
 
     /// A coder and packets of its samples.
@@ -389,6 +399,10 @@ impl Flow {
 
     /// Messages between hosts go in whole octets, packets of a coder in one frame each.
     pub(crate) fn check_octets(&self, faults: &mut Faults) {
+        if self.calls.is_some() {
+            faults
+                .add("calls", "must not be given in a network, nor where stations have receivers");
+        }
         if self.transfer.is_some() {
             return;
         }
@@ -472,29 +486,6 @@ impl MessageFraming {
         };
         let tags = u64::from(self.tag_octets) * u64::from(pieces.max(1));
         octets.saturating_sub(around + tags)
-    }
-}
-
-impl Checked for Lengths {
-    fn check(&self, faults: &mut Faults) {
-        if let Some(what) = self.fault() {
-            faults.add("", what);
-        }
-    }
-}
-
-impl Checked for Times {
-    fn check(&self, faults: &mut Faults) {
-        if let Some(what) = self.fault() {
-            faults.add("", what);
-        }
-    }
-}
-
-impl Checked for Generator {
-    fn check(&self, faults: &mut Faults) {
-        faults.range("buffers", self.buffers, 1, MOST_BUFFERS.into());
-        faults.within("time", |faults| self.time.check(faults));
     }
 }
 

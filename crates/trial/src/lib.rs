@@ -29,6 +29,7 @@ pub mod nodes;
 pub mod plca;
 pub mod roles;
 pub mod scenario;
+mod sources;
 pub mod transfer;
 
 pub use counts::Counts;

@@ -593,6 +593,25 @@ class GeneratorKeys(TypedDict, total=False):
     """Time to fill one buffer."""
 
 
+class CallsKeys(TypedDict, total=False):
+    """The calls of a group of stations, which are silent between them."""
+
+    every: Required[str]
+    """Mean time from a call of the group to the next, exponential, from 1 ms."""
+    duration: Required[
+        str | ConstantTimesKeys | TimeUniformKeys | TimeExponentialKeys | TimeMeasuredKeys
+    ]
+    """How long a call lasts."""
+    most: int | None
+    """Calls of all groups of the segment, from which on a call of this one is refused; if absent,
+    only a call that finds no station free is refused.
+    """
+    listen: str | None
+    """How long a host listens before it begins a call, to count those of which it hears something;
+    with `most`. If absent, a server knows how many calls exist.
+    """
+
+
 class StationGroupKeys(TypedDict, total=False):
     """A group of stations that differ only in their attachment points."""
 
@@ -677,6 +696,10 @@ class StationGroupKeys(TypedDict, total=False):
     """Longest delay that a message may have, up to 1000 s: from its arrival at the source to that
     of its last frame at the receiver or, onto a medium, to the end of its transmission. Messages
     beyond it are counted, not discarded.
+    """
+    calls: CallsKeys | None
+    """Calls, in which alone it sends, for simulations of a segment only; it sends all the time if
+    absent.
     """
 
 
@@ -1436,6 +1459,10 @@ class FlowKeys(TypedDict, total=False):
     of its last frame at the receiver or, onto a medium, to the end of its transmission. Messages
     beyond it are counted, not discarded.
     """
+    calls: CallsKeys | None
+    """Calls, in which alone it sends, for simulations of a segment only; it sends all the time if
+    absent.
+    """
 
 
 class MessageTableKeys(TypedDict, total=False):
@@ -1515,4 +1542,8 @@ class MessageTableKeys(TypedDict, total=False):
     """Longest delay that a message may have, up to 1000 s: from its arrival at the source to that
     of its last frame at the receiver or, onto a medium, to the end of its transmission. Messages
     beyond it are counted, not discarded.
+    """
+    calls: CallsKeys | None
+    """Calls, in which alone it sends, for simulations of a segment only; it sends all the time if
+    absent.
     """

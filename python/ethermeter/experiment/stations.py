@@ -14,7 +14,7 @@ from ethermeter.experiment.network import HostGroup, Link, Network
 from ethermeter.experiment.quantity import Name, integer
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.tables import fields_of
-from ethermeter.experiment.traffic import Arrivals
+from ethermeter.experiment.traffic import Arrivals, suits_calls
 from ethermeter.experiment.voice import Coder
 from ethermeter.faults import Faults, KeyPath, shown
 from ethermeter.trial import RAW_FRAMES, SIMULATION
@@ -33,6 +33,7 @@ class StationGroup(Attachment, frozen=True, kw_only=True):
         "generator",
         "service",
         "deadline",
+        "calls",
     }
     ELSEWHERE = "it is of flows between hosts, in a file with a network"
 
@@ -68,7 +69,7 @@ class StationGroup(Attachment, frozen=True, kw_only=True):
 
 SOURCE_KEYS = (
     *("frames", "frames_include_fcs", "arrivals", "queue", "generator", "service"),
-    "deadline",
+    *("deadline", "calls"),
 )
 """Keys of a group that say nothing of its place on the segment, nor of how it contends."""
 
@@ -135,6 +136,9 @@ def check_groups(segment: Segment, groups: Sequence[StationGroup], faults: Fault
                 " not matter which stations receive"
             )
             faults.add(("stations", index, "to"), shown(MEDIUM), allowed)
+        if segment.standard == plca.STANDARD and group.core.get("calls") is not None:
+            allowed = "expected a segment of another standard than 10BASE-T1S"
+            faults.add(("stations", index, "calls"), "(given)", allowed)
         for key, name in _functions_of(group) if segment.standard == plca.STANDARD else ():
             allowed = "expected a segment of another standard than 10BASE-T1S"
             faults.add(("stations", index, key, "python"), shown(name), allowed)
@@ -165,6 +169,9 @@ def check_group(group: StationGroup, engines: Sequence[str], faults: Faults) -> 
             "allowed with a coder or a load register only: nothing else follows a host's clock"
         )
         faults.add(("clock_error",), f"{error_ppb} ppb", allowed)
+    if group.core.get("calls") is not None and not suits_calls(group.arrivals):
+        allowed = "allowed with a coder, or regular, poisson or on_off arrivals only"
+        faults.add(("calls",), "(given)", allowed)
     # A coder has no end of its attempts: its buffer is the frame.
     for key, only in (("after_attempt_limit", "resume"), ("after_late_collision", "backoff")):
         if has_coder and (value := group.core.get(key)) not in (None, only):

@@ -183,6 +183,34 @@ ARRIVALS = tagged(
 Arrivals = Annotated[scenario.Arrivals | PoissonLoad | TraceSource | voice.Coder, ARRIVALS]
 
 
+# Calls.
+
+SHORTEST_BETWEEN_PS = 10**9
+"""Shortest mean time between two calls, of which a trial has at most ten million."""
+
+
+def _check_calls(calls: scenario.Calls) -> None:
+    faults = []
+    if calls.every_ps < SHORTEST_BETWEEN_PS:
+        every = str(as_written(calls.every_ps, "time"))
+        faults.append(InnerFault(("every",), every, "expected at least 1 ms"))
+    if calls.listen_ps is not None and calls.most is None:
+        listen = str(as_written(calls.listen_ps, "time"))
+        allowed = "allowed with most, the number of calls with which those heard are compared"
+        faults.append(InnerFault(("listen",), listen, allowed))
+    if faults:
+        raise TableError(faults)
+
+
+CHECKS[scenario.Calls] = _check_calls
+
+
+def suits_calls(arrivals: object) -> bool:
+    """Whether a source can be active in calls only."""
+    kinds = scenario.RegularArrivals | scenario.PoissonArrivals | scenario.OnOffArrivals
+    return isinstance(arrivals, kinds | voice.Coder | PoissonLoad)
+
+
 # Backoff.
 
 

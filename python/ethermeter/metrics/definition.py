@@ -53,6 +53,13 @@ class EntityKind(Enum):
         "simulation",
         "talk_frames",
     )
+    CALLER = (
+        "trials in which a station sends onto its medium in calls only",
+        "station",
+        "simulation",
+        "calls.offered",
+        "has_calls",
+    )
     BUS = ("every trial with a bus of 10BASE-T1S", "station", "simulation, theory", "frames")
     FLOW = (
         "every trial of flows with receivers",
@@ -186,6 +193,7 @@ class Row:
 
     station = partialmethod(_defined, kind=EntityKind.STATION)
     voice = partialmethod(_defined, kind=EntityKind.TALKER)
+    caller = partialmethod(_defined, kind=EntityKind.CALLER)
     bus = partialmethod(_defined, kind=EntityKind.BUS)
     flow = partialmethod(_defined, kind=EntityKind.FLOW)
     flow_voice = partialmethod(_defined, kind=EntityKind.CALL)

@@ -252,6 +252,18 @@ STATION_SAMPLE_DELAY = Formula(
     lambda counted, each: weighted_mean(_of_voice(counted) / counted["sample_bits"], each),
 )
 """Mean voice delay over samples."""
+
+
+def _voice_load(counted: Slice) -> Floats:
+    load = floats(counted["coder_load"])
+    if not (counted["has_calls"] > 0).any():
+        return load
+    share = floats(counted["calls.call_ps"]) / counted.time_ps
+    return np.where(counted["has_calls"] > 0, load * share, load)
+
+
+STATION_VOICE_LOAD = Formula(_voice_load, added)
+"""Share of the line rate that a coder's samples take; with calls, while its station has one."""
 VOICE_UTILISATION = Formula(
     lambda counted: _of_voice(counted) * counted["bit_ps"] / counted.time_ps, added
 )

@@ -53,10 +53,10 @@ def of_stations(scenario: Scenario, number: int = 0) -> dict[str, Floats]:
     """Return the parameters of the stations of a medium, `(stations,)`, and its own, `(1,)`.
 
     `usual_bits` is the mean length of frames, NaN of a station that does not send one flow;
-    `is_saturated`, `is_due` and `talks` are 0 or 1, the latter two of a station whose flow has the
-    medium as receiver, with a deadline or a coder. Of a coder, `overhead_bits` are those of a frame
-    and `sample_bits` of a sample; `coder_load` is the share of the line rate that its samples take,
-    silence included.
+    `is_saturated`, `is_due`, `has_calls` and `talks` are 0 or 1, the latter three of a station
+    whose flow has the medium as receiver, with a deadline, calls or a coder. Of a coder,
+    `overhead_bits` are those of a frame and `sample_bits` of a sample; `coder_load` is the share of
+    the line rate that its samples take, silence included.
     """
     found = of_medium(scenario, number)
     bit_ps = found["bit_ps"][0]
@@ -70,6 +70,7 @@ def of_stations(scenario: Scenario, number: int = 0) -> dict[str, Floats]:
         "usual_bits",
         "is_saturated",
         "is_due",
+        "has_calls",
         "talks",
         "overhead_bits",
         "sample_bits",
@@ -83,7 +84,9 @@ def _of_flows(flows: Sequence[Flow], bit_ps: float) -> tuple[float, ...]:
     usual_bits = mean_bits(flows[0].frames) if len(flows) == 1 else np.nan
     is_saturated = [isinstance(flow.arrivals, SaturatedArrivals) for flow in flows]
     is_due = any(not flow.to and flow.deadline_ps is not None for flow in flows)
-    found = (usual_bits, float(bool(flows) and all(is_saturated)), float(is_due))
+    has_calls = any(flow.calls is not None for flow in flows)
+    is_all_saturated = bool(flows) and all(is_saturated)
+    found = (usual_bits, float(is_all_saturated), float(is_due), float(has_calls))
     for flow in flows:
         coder, frames = flow.arrivals, flow.frames
         if not flow.to and isinstance(coder, CoderArrivals) and isinstance(frames, SamplesLengths):

@@ -511,8 +511,9 @@ class Metric(StrEnum):
         Row("voice_load", "Offered voice load")
         .voice(
             "bit rate of the samples that coders make, silence included and overhead excluded, "
-            "over the line rate; it follows from the experiment, not from the trial",
-            parameter("coder_load"),
+            "over the line rate; it follows from the experiment, not from the trial, but for the "
+            "time in which stations have calls",
+            formulas.STATION_VOICE_LOAD,
             is_exact=True,
         )
         .flow_voice(
@@ -607,6 +608,25 @@ class Metric(StrEnum):
     )
     MOS = Row("mos", "Mean opinion score", from_zero=False, most=4.5, decimals=1).flow_voice(
         "mean opinion score by the transmission rating R (ITU-T G.107)", rating(3)
+    )
+    CALLS_OFFERED = Row("calls_offered", "Calls offered").caller(
+        "calls that came in the window, admitted or not", count("calls.offered"), is_exact=True
+    )
+    CALLS_REFUSED = Row("calls_refused", "Calls refused").caller(
+        "calls that came in the window and were refused, by the rule of admission or because no "
+        "station was free",
+        count("calls.refused"),
+        is_exact=True,
+    )
+    CALL_REFUSAL = Row("call_refusal", "Share of calls refused", _PERCENT, most=100.0).caller(
+        "share of the calls that came in the window that were refused",
+        ratio_of("calls.refused", "calls.offered"),
+    )
+    CALLS = Row("calls", "Calls in progress").caller(
+        "time-average number of calls that exist; of a station the share of the time in which it "
+        "has one",
+        share_of_time("calls.call_ps"),
+        is_exact=True,
     )
     OVERDUE = (
         Row("overdue", "Messages after their deadline")

@@ -69,6 +69,7 @@ OVERDUE = "overdue"
 OPTIONAL = (
     OVERDUE,
     "voice.",
+    "calls.",
     "plca.",
     "transfer.",
     "clocks.clock.",
@@ -173,6 +174,8 @@ def kinds_in(scenario: Scenario, engine: str) -> tuple[EntityKind, ...]:
             found.append(EntityKind.DUE_STATION)
         if any(group.has_coder for group in senders(scenario)):
             found.append(EntityKind.TALKER)
+        if any(group.flow.calls is not None for group in senders(scenario)):
+            found.append(EntityKind.CALLER)
         if any(map(is_bus, scenario.media)):
             found.append(EntityKind.BUS)
     if flows:
@@ -217,6 +220,8 @@ def tables_of(trial: Trial) -> set[str]:
         found.add(OVERDUE)
     if {EntityKind.TALKER, EntityKind.CALL} & set(kinds):
         found.add("voice.")
+    if EntityKind.CALLER in kinds:
+        found.add("calls.")
     if "station" in entities:
         found |= {STATIONS, MEDIA, STATION_BATCHES}
         found |= {"plca."} if EntityKind.BUS in kinds else set()

@@ -2,12 +2,16 @@
 
 use super::group::Group;
 use crate::identity::{GroupId, StationId};
+use crate::mac::backoff::StationClock;
 use crate::mac::constants;
 pub(crate) use crate::medium::compiled::small;
 use crate::medium::compiled::{CompiledMedium, check_medium};
 use crate::time::Span;
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::calls::{Callers, StationCalls, drawn};
 use ethermeter_traffic::{SourceSpec, Window};
 use ethermeter_trial::fault::check_range;
+use ethermeter_trial::medium::Mac;
 use ethermeter_trial::{Fault, Phases, Trial};
 
 /// Path of the key of the medium.
@@ -30,6 +34,8 @@ pub struct CompiledSegment {
     pub groups: Vec<Group>,
     /// The group of each station.
     pub group_of: Vec<GroupId>,
+    /// The calls of each station, `None` of those that send all the time; empty if all do.
+    pub calls: Vec<Option<StationCalls>>,
 }
 
 impl CompiledSegment {
@@ -69,6 +75,10 @@ impl CompiledSegment {
         let mut group_of = Vec::new();
         for (index, group) in groups.iter().enumerate() {
             group.check(medium.delay_ps.len(), medium.bit_ps)?;
+            if group.flow.calls.is_some() && !matches!(medium.mac, Mac::CsmaCd(_)) {
+                let allowed = "must not be given on a medium other than CSMA/CD alone";
+                return Err(Fault::new(group.flow_path("calls"), allowed));
+            }
             let (_, most_bits) = group.flow.frames.range_bits();
             let longest = (constants.preamble_bits + most_bits).checked_mul(medium.bit_ps);
             if longest.is_none_or(|ps| ps > LONGEST_PACKET_PS) {
@@ -77,14 +87,49 @@ impl CompiledSegment {
             }
             group_of.extend(std::iter::repeat_n(GroupId::new(index), group.stations.points.len()));
         }
-        Ok(Self {
+        let mut compiled = Self {
             seed: trial.seed,
             medium: CompiledMedium::new(medium, PATH)?,
             phases,
             batches: trial.scenario.batches as usize,
             groups,
             group_of,
-        })
+            calls: Vec::new(),
+        };
+        compiled.draw_calls();
+        Ok(compiled)
+    }
+
+    /// Draw the calls of all stations that have some.
+    fn draw_calls(&mut self) {
+        let (mut callers, mut first) = (Vec::new(), 0);
+        for group in &self.groups {
+            let stations = first..first + group.stations.points.len();
+            first = stations.end;
+            if let Some(calls) = &group.flow.calls {
+                callers.push(Callers {
+                    calls: calls.clone(),
+                    first: small(stations.start),
+                    sources: stations.map(|at| self.source_spec(StationId::new(at))).collect(),
+                });
+            }
+        }
+        if callers.is_empty() {
+            return;
+        }
+        self.calls = vec![None; self.stations()];
+        let window = self.window(self.phases.begin_ps);
+        for (group, of_each) in callers.iter().zip(drawn(&callers, self.seed, window)) {
+            for (calls, at) in of_each.into_iter().zip(group.first as usize..) {
+                self.calls[at] = Some(calls);
+            }
+        }
+    }
+
+    /// The calls of a station; `None` if it sends all the time.
+    #[must_use]
+    pub fn calls_of(&self, station: StationId) -> Option<&StationCalls> {
+        self.calls.get(station.index())?.as_ref()
     }
 
     /// The group of a station.
@@ -93,10 +138,16 @@ impl CompiledSegment {
         &self.groups[self.group_of[station]]
     }
 
-    /// What a station offers.
+    /// What a station offers, by the clock of its host.
     #[must_use]
     pub fn source_spec(&self, station: StationId) -> SourceSpec {
-        self.group(station).flow.source_spec()
+        let mut spec = self.group(station).flow.source_spec();
+        if let Arrivals::Coder { sample_ps, .. } = &mut spec.arrivals {
+            let stations = &self.group(station).stations;
+            let clock = StationClock::new(stations, self.slot, (self.seed, station.number()));
+            *sample_ps = clock.true_time(Span::from_ps(*sample_ps)).ps();
+        }
+        spec
     }
 
     /// Whether a station sends voice.

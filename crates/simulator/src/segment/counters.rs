@@ -10,9 +10,12 @@ use crate::mac::transmitter::{Attempt, Ending};
 use crate::medium::compiled::CompiledMedium;
 use crate::time::{Instant, Span};
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::calls::StationCalls;
 use ethermeter_traffic::coder::{Samples, VoiceSpec};
 use ethermeter_traffic::histogram::Histogram;
-use ethermeter_trial::counts::{MediumCounts, StationBatches, StationCounts, StationVoice};
+use ethermeter_trial::counts::{
+    CallCounts, MediumCounts, StationBatches, StationCounts, StationVoice,
+};
 use ethermeter_trial::{Counts, Phases};
 
 const S: f64 = 1e-12; // seconds in a picosecond
@@ -474,6 +477,7 @@ impl Counters {
             .map(|i| offered_load(compiled, i, &supplied[i]))
             .collect();
         stations.voice = voice.map(|voice| voice.finish(supplied));
+        stations.calls = (!compiled.calls.is_empty()).then(|| call_counts(compiled));
         let cautions = cautions(compiled, &stations).into_iter().map(Into::into).collect();
         let media = vec![medium];
         let counts = Counts { window_ps, events, media, stations, cautions, ..Counts::default() };
@@ -556,9 +560,32 @@ fn without_tail(counts: &[u64]) -> Vec<u64> {
     counts[..used].to_vec()
 }
 
-/// The share of line rate that a station would use alone: at most 1.
+fn call_counts(compiled: &CompiledSegment) -> CallCounts {
+    let window = compiled.window(compiled.phases.begin_ps);
+    let counts = |pick: &dyn Fn(&StationCalls) -> u64| {
+        compiled.calls.iter().map(|of| of.as_ref().map_or(0, pick)).collect()
+    };
+    CallCounts {
+        offered: counts(&|of| of.offered),
+        refused: counts(&|of| of.refused),
+        call_ps: counts(&|of| of.call_ps(window)),
+    }
+}
+
+/// The share of line rate that a station would use alone, at most 1; in the share of time in which
+/// it has a call, if it has some.
 #[allow(clippy::cast_precision_loss)]
 fn offered_load(compiled: &CompiledSegment, station: StationId, supplied: &Supplied) -> f64 {
+    let window = compiled.window(compiled.phases.begin_ps);
+    let share = compiled.calls_of(station).map_or(1.0, |calls| {
+        calls.call_ps(window) as f64 / (window.measure_to_ps - window.measure_from_ps) as f64
+    });
+    share * active_load(compiled, station, supplied)
+}
+
+/// The same of a station that is always active.
+#[allow(clippy::cast_precision_loss)]
+fn active_load(compiled: &CompiledSegment, station: StationId, supplied: &Supplied) -> f64 {
     let group = compiled.group(station);
     let flow = &group.flow;
     if let Some(voice) = flow.voice() {

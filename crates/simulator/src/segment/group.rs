@@ -1,9 +1,10 @@
 //! Stations that are alike but for their attachment points, and the flow that each of them sends.
 
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::calls::Calls;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::clocks::Comparing;
-use ethermeter_trial::fault::check_range;
+use ethermeter_trial::fault::{Checked, Faults, check_range};
 use ethermeter_trial::flows::{Address, Flow, Framing};
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff, Stations};
 use ethermeter_trial::nodes::{Host, Kind};
@@ -94,6 +95,14 @@ impl Group {
             if let Some(what) = what {
                 return Err(Fault::new(path(name), what));
             }
+        }
+        if let Some(calls) = &flow.calls {
+            let mut faults = Faults::default();
+            faults.within_path(&path("calls"), |faults| calls.check(faults));
+            if !Calls::suit(&flow.arrivals) {
+                faults.add(&path("calls"), "must be given with arrivals that have a rate only");
+            }
+            faults.into_vec().into_iter().next().map_or(Ok(()), Err)?;
         }
         let of_links = [
             ("arrivals", matches!(flow.arrivals, Arrivals::TokenBucket { .. })),

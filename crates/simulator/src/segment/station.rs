@@ -6,7 +6,7 @@
 use super::compiled::CompiledSegment;
 use crate::custom::{Custom, Rule};
 use crate::identity::StationId;
-use crate::mac::backoff::{Retries, StationClock};
+use crate::mac::backoff::Retries;
 use crate::mac::transmitter::{Attempt, Ending, Transmitter};
 use crate::time::{Instant, Span};
 use ethermeter_ethernet::units::Bits;
@@ -78,14 +78,14 @@ impl Station {
         let (stations, slot) = (&compiled.group(index).stations, compiled.slot);
         let begin_ps = compiled.phases.begin_ps
             + Stream::new(seed, station, Purpose::Begin).below(compiled.phases.spread_ps);
-        let mut spec = compiled.source_spec(index);
-        if let Arrivals::Coder { sample_ps, .. } = &mut spec.arrivals {
-            let clock = StationClock::new(stations, slot, (seed, station));
-            *sample_ps = clock.true_time(Span::from_ps(*sample_ps)).ps();
-        }
+        let spec = compiled.source_spec(index);
         let window = compiled.window(begin_ps);
-        let source = match &spec.arrivals {
-            Arrivals::Python { function } => {
+        let source = match (&spec.arrivals, compiled.calls_of(index)) {
+            (_, Some(calls)) => {
+                let window = compiled.window(compiled.phases.begin_ps);
+                Source::in_calls(&spec, seed, station, window, calls)
+            }
+            (Arrivals::Python { function }, None) => {
                 let custom = custom.expect("CompiledSegment::new refuses it");
                 let chance = Stream::new(seed, station, Purpose::Arrival);
                 let frames =

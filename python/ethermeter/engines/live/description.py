@@ -405,6 +405,9 @@ def _traffic(
         if job.file is not None:
             return FileFlowTraffic(file=job.file)
         return TransferFlowTraffic(octets=None if job.stream is None else job.stream.octets)
+    if flow.calls is not None:
+        allowed = "must be absent in a measurement: hosts send from its begin to its end"
+        raise InputError.of(where, "calls", "(given)", allowed)
     if is_voice(flow):
         return _voice(flow, port, laboratory, where)
     framing, address = flow.framing, laboratory.stations[flow.from_].address

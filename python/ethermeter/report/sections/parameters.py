@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ethermeter.document import Block, Heading, Row, Section, Table, Text
-from ethermeter.entities import Senders, constants_of, lengths_of, medium_of, senders
+from ethermeter.entities import Senders, constants_of, lengths_of, mean_ps, medium_of, senders
 from ethermeter.nodes import kind_of
 from ethermeter.quantities import scale_of
 from ethermeter.report.data import ReportData
@@ -125,6 +125,7 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
         ("after a late collision", stations.after_late_collision),
         ("host service time", written_struct(flow.service)),
         ("arrivals", arrivals_text(flow.arrivals)),
+        *_calls(groups),
         *([("frames", samples(flow.frames))] if isinstance(flow.frames, SamplesLengths) else []),
         ("queue", _queue(flow)),
         ("generator", written_struct(flow.generator) if flow.generator else "none"),
@@ -303,6 +304,20 @@ def _priority_waits(groups: Sequence[Senders]) -> list[tuple[str, str]]:
         return []
     waits = [f"{group.name} {group.stations.priority_wait_ps / 1e6:g} µs" for group in groups]
     return [("priority wait", ", ".join(waits))]
+
+
+def _calls(groups: Sequence[Senders]) -> list[tuple[str, str]]:
+    """Return a row on all groups if any station sends in calls only."""
+    texts = []
+    for group in groups:
+        calls = group.flow.calls
+        if calls is not None:
+            rule = "all admitted" if calls.most is None else f"admitted below {calls.most}"
+            heard = f" heard in {calls.listen_ps / 1e12:g} s" if calls.listen_ps else ""
+            every = f"{group.name} every {calls.every_ps / 1e12:g} s on average"
+            duration = f"for {mean_ps(calls.duration) / 1e12:g} s on average"
+            texts.append(f"{every}, {duration}, {rule}{heard}")
+    return [("calls", "; ".join(texts))] if texts else []
 
 
 def coder(arrivals: CoderArrivals) -> str:

@@ -387,6 +387,44 @@ def no_better(entry: Entry, results: Results) -> Finding:
     return Finding(most, kept, remark.replace("-", "−"))
 
 
+def admits(entry: Entry, results: Results) -> Finding:
+    """Whether a rule of admission keeps the loss of samples below a limit that is passed without.
+
+    Both by the interval, in % of the samples; the value is the loss with the rule.
+    """
+    key, limit = entry.text("key"), entry.number("limit")
+
+    def at(rule: str) -> Results:
+        return results.at(entry.series, {**entry.point(), key: entry.text(rule)})
+
+    def percent(rule: str, metric: Metric) -> Estimate:
+        return at(rule).estimate(metric).scaled(100)
+
+    without, kept = (percent(rule, Metric.SAMPLE_LOSS) for rule in ("without", "admitted"))
+    refused = (percent(rule, Metric.CALL_REFUSAL) for rule in ("without", "admitted"))
+    before, after = (f"{of.value:.1f}% of the calls refused" for of in refused)
+    remark = f"{without.value:.2f}% with {before} without the rule, then {after}"
+    return Finding(kept, every([decision(without, ">", limit), decision(kept, "<", limit)]), remark)
+
+
+def admits_alike(entry: Entry, results: Results) -> Finding:
+    """Difference in percentage points of the calls refused by two rules of admission.
+
+    Whether it is within a limit by the interval, and the loss of samples of the second below
+    another.
+    """
+    key, points = entry.text("key"), entry.number("limit")
+    one, other = (
+        results.at(entry.series, {**entry.point(), key: entry.text(rule)})
+        for rule in ("first", "second")
+    )
+    apart = _moved(one.values(Metric.CALL_REFUSAL) * 100, other.values(Metric.CALL_REFUSAL) * 100)
+    lost = other.estimate(Metric.SAMPLE_LOSS).scaled(100)
+    alike = [decision(apart, "<=", points), decision(apart, ">=", -points)]
+    kept = decision(lost, "<", entry.number("loss"))
+    return Finding(apart, every([*alike, kept]), f"{lost.value:.2f}% of the samples lost")
+
+
 def data_curves(entry: Entry, results: Results) -> Finding:
     """Decide a statement about data under load.
 

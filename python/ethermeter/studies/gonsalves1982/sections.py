@@ -24,6 +24,7 @@ from ethermeter.document import (
     micro,
     plain,
 )
+from ethermeter.metrics import Metric
 from ethermeter.report.plots import annotated
 from ethermeter.report.tables import claims_table
 from ethermeter.results.interval import student
@@ -59,6 +60,17 @@ LEGEND = (
     "Lines: this run, with 95% bands. Diamonds: the study’s tables, which read hosts off to one,"
     " delays to 1 ms and throughput to 1%."
 )
+ADMISSION = (
+    "The study concludes that the number of connections must be restricted, by a server that counts"
+    " them or by hosts that listen, and measures neither. Here calls come at random and last 20 s"
+    " on average. Of voice alone, 40 at a time are offered, and at most 40 admitted; of voice and"
+    " data, 40 of either, each as fast as the other."
+)
+ADMISSIONS = (
+    ("admission", "stations.calls", "Voice alone"),
+    ("connections", "stations.data.calls", "Voice, refused from 40 connections on, and data"),
+)
+"""Series, key and title of each table of rules of admission."""
 LOSSES = (0.01, 0.05)
 Read = tuple[str, float | str, float | str]
 """Curve, x and y: numbers, or ids of claims whose published numbers they are."""
@@ -118,6 +130,9 @@ def build(results: Results, claims: Sequence[Claim]) -> list[Section]:
             if tables := [block for of in family.tables for block in claim_table(of, by)]:
                 blocks += [Text(Markup(HOW)), *tables]
             found.append(Section(family.anchor, family.name, family.title, blocks))
+    if calls := [block for table in ADMISSIONS for block in _admission(*table, results)]:
+        blocks = [Text(ADMISSION, "lead"), *calls]
+        found.append(Section("calls", "Calls", "Calls that come and go (section 4.4)", blocks))
     sensitivity = [
         block for parameter in PARAMETERS for block in _sensitivity(parameter, results, published)
     ]
@@ -126,6 +141,39 @@ def build(results: Results, claims: Sequence[Claim]) -> list[Section]:
         title = "What each parameter changes"
         found.append(Section("voice-sensitivity", "Sensitivity", title, blocks))
     return found
+
+
+def _admission(series: str, key: str, title: str, results: Results) -> list[Block]:
+    """Return the table of what each rule of admission makes of the calls of a series."""
+    shown = (
+        (Metric.CALL_REFUSAL, 100.0),
+        (Metric.CALLS, 1.0),
+        (Metric.SAMPLE_LOSS, 100.0),
+        (Metric.SAMPLE_DELAY_P99, 1e3),
+    )
+    rows = []
+    for of in results.points(series):
+        found = [cell(of.estimate(metric), factor) for metric, factor in shown]
+        rows.append([_rule_name(str(of.point[key])), *found])
+    head = ["", "Refused, %", "At a time", "Samples lost, %", "99% of delays below, ms"]
+    return [Table(head, rows, title)] if rows else []
+
+
+def _rule_name(text: str) -> str:
+    """Name a rule of admission.
+
+    Examples
+    --------
+    >>> _rule_name('{ every = "1 s" }'), _rule_name('{ every = "1 s", most = 40 }')
+    ('all are admitted', 'at most 40, counted by a server')
+    >>> _rule_name('{ every = "1 s", most = 40, listen = "128 ms" }')
+    'at most 40, heard in 128 ms'
+    """
+    most, listen = re.search(r"most = (\d+)", text), re.search(r'listen = "([^"]*)"', text)
+    if most is None:
+        return "all are admitted"
+    how = "counted by a server" if listen is None else f"heard in {listen[1]}"
+    return f"at most {most[1]}, {how}"
 
 
 def measured(claims: Sequence[Claim]) -> Section:

@@ -18,6 +18,8 @@ STUDY = Study(
         "overload",
         "duration",
         "fixed",
+        "admission",
+        "connections",
         "data-load",
         "data-queued",
         "sensitivity-turnaround",
