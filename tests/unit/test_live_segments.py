@@ -89,3 +89,10 @@ def test_packets_that_frames_cannot_hold_are_refused():
     short = trial_of({"stations.0.frames.samples.most": "60 B"})
     with pytest.raises(InputError, match="expected at least 64 B in a measurement"):
         describe(short, LABORATORY, {})
+
+
+@pytest.mark.parametrize("group", [0, 1])
+def test_hosts_of_a_measurement_have_no_calls(group):
+    trial = trial_of({f"stations.{group}.calls": {"every": "1 s", "duration": "1 s"}})
+    with pytest.raises(InputError, match=r"calls.*must be absent in a measurement"):
+        describe(trial, LABORATORY, {})

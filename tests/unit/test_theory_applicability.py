@@ -10,6 +10,7 @@ import pytest
 from ethermeter import _core
 from ethermeter.engines.answer import answer
 from ethermeter.entities import constants_of, medium_of
+from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
 from ethermeter.theory.ablation import steps
 from ethermeter.theory.assumptions import MODELS
@@ -75,6 +76,13 @@ def test_models_of_saturation_apply_to_saturated_stations_and_say_why_else_not()
     assert applicable(inputs) == ("metcalfe-boggs-1976",)
     assert judge("lam-1980", inputs).obstacles == ("needs Poisson arrivals; they are saturated",)
     assert {verdict.model: verdict.applies for verdict in judge_all(inputs)}["metcalfe-boggs-1976"]
+
+
+def test_no_theory_applies_to_stations_that_send_in_calls():
+    sending = {"arrivals": {"poisson": "100 /s"}}
+    assert applicable(seen(**sending)[0])
+    with pytest.raises(InputError, match=r"they send in calls, which come and go \(16 models\)"):
+        seen(**sending, calls={"every": "1 s", "duration": "2 s"})
 
 
 def test_differences_name_what_is_there():
