@@ -164,7 +164,7 @@ class Pause(Table, frozen=True, kw_only=True):
 class BackPressure(Table, frozen=True, kw_only=True):
     """Back-pressure: when the ports of a memory keep half-duplex links busy.
 
-    Whoever is at the other end defers then. What they have to send themselves they send.
+    Whoever is at the other end defers then; what the ports have to send themselves they send.
     """
 
     high_octets: Annotated[int, FileKey(name="high", unit="size", least=0, most=100000000)]

@@ -237,8 +237,8 @@ pub struct Buffer {
     pub back_pressure: Option<BackPressure>,
 }
 
-/// Back-pressure: when the ports of a memory keep half-duplex links busy, so that whoever is at the
-/// other end defers. What they have to send themselves they send.
+/// Back-pressure: when the ports of a memory keep half-duplex links busy. Whoever is at the other end
+/// defers then; what the ports have to send themselves they send.
 #[table]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

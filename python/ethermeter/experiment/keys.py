@@ -785,7 +785,7 @@ class PauseKeys(TypedDict, total=False):
 class BackPressureKeys(TypedDict, total=False):
     """Back-pressure: when the ports of a memory keep half-duplex links busy.
 
-    Whoever is at the other end defers then. What they have to send themselves they send.
+    Whoever is at the other end defers then; what the ports have to send themselves they send.
     """
 
     high: Required[str]
