@@ -161,6 +161,18 @@ class Pause(Table, frozen=True, kw_only=True):
     """Duration of a pause in units of 512 bit times; the request is repeated after half of it."""
 
 
+class BackPressure(Table, frozen=True, kw_only=True):
+    """Back-pressure: when the ports of a memory keep half-duplex links busy.
+
+    Whoever is at the other end defers then; what the ports have to send themselves they send.
+    """
+
+    high_octets: Annotated[int, FileKey(name="high", unit="size", least=0, most=100000000)]
+    """Occupied memory above which links are kept busy; below `size`."""
+    low_octets: Annotated[int, FileKey(name="low", unit="size", least=0, most=100000000)]
+    """Occupied memory at which they are free again; at most `high`."""
+
+
 class Buffer(Table, frozen=True, kw_only=True):
     """Receive buffer of a port.
 
@@ -172,6 +184,12 @@ class Buffer(Table, frozen=True, kw_only=True):
     """Size of the memory; a frame that finds no room is dropped."""
     pause: Pause | None = None
     """Flow control by PAUSE frames; none if absent."""
+    shared: bool = False
+    """Whether the size is that of one memory for all ports of the node; of each port if absent. Not
+    with `pause`.
+    """
+    back_pressure: BackPressure | None = None
+    """Flow control at half-duplex links by carrier; none if absent. Not with `pause`."""
 
 
 class ClockSpec(Table, frozen=True, kw_only=True):

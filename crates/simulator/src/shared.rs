@@ -164,6 +164,11 @@ impl<'w, H: Hosts> SharedMedium<'w, H> {
         }
     }
 
+    /// Another node keeps the line busy for a station, or no longer does.
+    pub(crate) fn hold(&mut self, now: Instant, station: StationId, is_held: bool) {
+        either!(self, medium => medium.hold(now, station, is_held));
+    }
+
     /// Sum up what has ended and been heard by all nodes at `now`.
     pub fn sum_up_until(&mut self, now: Instant) {
         either!(self, medium => medium.sum_up_until(now));

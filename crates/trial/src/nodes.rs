@@ -228,6 +228,28 @@ pub struct Buffer {
     /// Flow control by PAUSE frames; none if absent.
     #[serde(default)]
     pub pause: Option<Pause>,
+    /// Whether the size is that of one memory for all ports of the node; of each port if absent. Not
+    /// with `pause`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+    /// Flow control at half-duplex links by carrier; none if absent. Not with `pause`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_pressure: Option<BackPressure>,
+}
+
+/// Back-pressure: when the ports of a memory keep half-duplex links busy. Whoever is at the other end
+/// defers then; what the ports have to send themselves they send.
+#[table]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BackPressure {
+    /// Occupied memory above which links are kept busy; below `size`.
+    #[file(key = "high", unit = "size", least = 0, most = 100_000_000)]
+    pub high_octets: u64,
+    /// Occupied memory at which they are free again; at most `high`.
+    #[file(key = "low", unit = "size", least = 0, most = 100_000_000)]
+    pub low_octets: u64,
 }
 
 /// Flow control: when a port sends PAUSE frames to its peer.
@@ -444,14 +466,23 @@ impl Stage {
 
 impl Buffer {
     fn check_together(&self, faults: &mut Faults) {
-        let Some(pause) = self.pause else { return };
-        if pause.low_octets > pause.high_octets {
-            let allowed = format!("must be at most high, {} B", pause.high_octets);
-            faults.add_value("pause.low_octets", pause.low_octets, allowed);
+        let pause = self.pause.map(|pause| ("pause", pause.high_octets, pause.low_octets));
+        let carrier = self.back_pressure.map(|of| ("back_pressure", of.high_octets, of.low_octets));
+        for (key, high_octets, low_octets) in pause.into_iter().chain(carrier) {
+            if low_octets > high_octets {
+                let allowed = format!("must be at most high, {high_octets} B");
+                faults.add_value(&format!("{key}.low_octets"), low_octets, allowed);
+            }
+            if high_octets >= self.octets {
+                let allowed = format!("must be below the size of the buffer, {} B", self.octets);
+                faults.add_value(&format!("{key}.high_octets"), high_octets, allowed);
+            }
         }
-        if pause.high_octets >= self.octets {
-            let allowed = format!("must be below the size of the buffer, {} B", self.octets);
-            faults.add_value("pause.high_octets", pause.high_octets, allowed);
+        if self.pause.is_some() {
+            let others = [("shared", self.shared), ("back_pressure", self.back_pressure.is_some())];
+            for (key, _) in others.iter().filter(|(_, is_given)| *is_given) {
+                faults.add(key, "must not be given with pause");
+            }
         }
     }
 }

@@ -40,9 +40,11 @@ def _check_stage(stage: scenario.Stage) -> None:
 
 
 def _check_buffer(buffer: scenario.Buffer) -> None:
-    pause = buffer.pause
-    if pause is not None and not pause.low_octets <= pause.high_octets < buffer.octets:
-        raise complaint("expected pause.low up to pause.high, and pause.high below size")
+    for name, marks in (("pause", buffer.pause), ("back_pressure", buffer.back_pressure)):
+        if marks is not None and not marks.low_octets <= marks.high_octets < buffer.octets:
+            raise complaint(f"expected {name}.low up to {name}.high, and {name}.high below size")
+    if buffer.pause is not None and (buffer.shared or buffer.back_pressure is not None):
+        raise complaint("expected pause, or shared and back_pressure")
 
 
 CHECKS[scenario.Stage] = _check_stage

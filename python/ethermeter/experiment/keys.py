@@ -805,6 +805,18 @@ class PauseKeys(TypedDict, total=False):
     """Duration of a pause in units of 512 bit times; the request is repeated after half of it."""
 
 
+class BackPressureKeys(TypedDict, total=False):
+    """Back-pressure: when the ports of a memory keep half-duplex links busy.
+
+    Whoever is at the other end defers then; what the ports have to send themselves they send.
+    """
+
+    high: Required[str]
+    """Occupied memory above which links are kept busy; below `size`."""
+    low: Required[str]
+    """Occupied memory at which they are free again; at most `high`."""
+
+
 class BufferKeys(TypedDict, total=False):
     """Receive buffer of a port.
 
@@ -816,6 +828,12 @@ class BufferKeys(TypedDict, total=False):
     """Size of the memory; a frame that finds no room is dropped."""
     pause: PauseKeys | None
     """Flow control by PAUSE frames; none if absent."""
+    shared: bool | None
+    """Whether the size is that of one memory for all ports of the node; of each port if absent. Not
+    with `pause`.
+    """
+    back_pressure: BackPressureKeys | None
+    """Flow control at half-duplex links by carrier; none if absent. Not with `pause`."""
 
 
 class RebroadcastKeys(TypedDict, total=False):

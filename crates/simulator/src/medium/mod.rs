@@ -74,6 +74,8 @@ pub(crate) struct Node<A> {
     pub(crate) wants: (bool, bool),
     /// Whether they are.
     pub(crate) has: (bool, bool),
+    /// How many other nodes keep the line busy for it, whatever is on it.
+    held: u32,
 }
 
 /// Rank of the end of an instant.
@@ -127,7 +129,14 @@ impl<A: Access> Node<A> {
             first_attempt: None,
             wants: (false, false),
             has: (false, false),
+            held: 0,
         }
+    }
+
+    /// Whether its MAC defers because of another node that keeps the line busy. It ends first what it
+    /// sends.
+    fn is_held(&self) -> bool {
+        self.held > 0 && self.under_way.is_none()
     }
 
     fn inputs(&self) -> Inputs {
@@ -253,6 +262,17 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         }
     }
 
+    /// Another node keeps the line busy for a station, or no longer does.
+    pub(crate) fn hold(&mut self, now: Instant, station: StationId, is_held: bool) {
+        let held = &mut self.nodes[station].held;
+        *held = if is_held { *held + 1 } else { *held - 1 };
+        if self.next_at().is_none_or(|at| at > now) && now < self.end {
+            self.handle(now, Event::Switch { station });
+        } else {
+            self.schedule(now, Event::Switch { station });
+        }
+    }
+
     /// Whether nothing is on the line or on its way to a station.
     #[cfg(test)]
     pub(crate) fn is_quiet(&self) -> bool {
@@ -359,6 +379,13 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             Next::Timer { number, after } => {
                 self.schedule(now + after, Event::GapOver { station, number });
             }
+            Next::Start if self.nodes[station].is_held() && self.nodes[station].mac_carrier => {
+                // The gap's second part is over, in which the MAC watches no carrier.
+                let mac = self.nodes[station].access.mac();
+                mac.withdraw();
+                let next = mac.ready();
+                debug_assert_eq!(next, Next::Nothing, "a MAC that hears carrier defers");
+            }
             Next::Start => {
                 if let Some(ready) = self.hosts.withdraw(station, now) {
                     let node = &mut self.nodes[station];
@@ -442,7 +469,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     fn tell_mac(&mut self, now: Instant, station: StationId, inputs: Inputs) {
         let node = &mut self.nodes[station];
         let is_silent = node.has.1;
-        let carrier = is_silent || node.access.mac_carrier(inputs);
+        let carrier = is_silent || node.is_held() || node.access.mac_carrier(inputs);
         if carrier == node.mac_carrier {
             return;
         }
@@ -495,6 +522,9 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         self.settle(now, station);
         let next = self.nodes[station].access.mac().send_over();
         self.move_on(now, station, next);
+        if self.nodes[station].is_held() {
+            self.settle(now, station);
+        }
     }
 
     fn back_off_or_give_up(&mut self, station: StationId, attempt: &Attempt) {

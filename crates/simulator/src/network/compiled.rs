@@ -260,6 +260,14 @@ impl CompiledNetwork {
         (resource.index() < self.ports.len()).then(|| PortId::from(resource.number()))
     }
 
+    /// The port whose memory is that of `port`: the node's first one, if it is one for all.
+    #[inline]
+    pub fn memory_of(&self, port: PortId) -> PortId {
+        let Port { node, buffer, .. } = self.ports[port];
+        let is_shared = buffer.is_some_and(|buffer| buffer.shared);
+        if is_shared { self.nodes[node].ports[0] } else { port }
+    }
+
     /// The port of `node` on the way to another node.
     #[inline]
     pub fn port_toward(&self, node: NodeId, to: NodeId) -> Option<PortId> {

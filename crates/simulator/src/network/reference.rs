@@ -63,6 +63,8 @@ struct Memory {
     /// How often silence was asked for, if it is wanted now.
     asked: Option<u64>,
     times: u64,
+    /// Whether its ports keep half-duplex links busy.
+    holds: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -468,7 +470,7 @@ impl Engine<'_> {
             None => None,
             Some(buffer) => {
                 let octets = u64::from(frame.octets);
-                let memory = &mut self.memories[port];
+                let memory = &mut self.memories[self.compiled.memory_of(port)];
                 if memory.used + octets > buffer.octets {
                     self.counters.ports[port].buffer_dropped +=
                         u64::from(self.counters.within(now));
@@ -483,6 +485,9 @@ impl Engine<'_> {
                     && self.memories[port].asked.is_none()
                 {
                     self.ask(now, port);
+                }
+                if buffer.back_pressure.is_some_and(|of| used > of.high_octets) {
+                    self.hold_links(now, port, true);
                 }
                 Some(self.charge(Charge { port, octets, copies: 1 }))
             }

@@ -55,6 +55,7 @@ pub(super) fn check(scenario: &Scenario, is_in_range: bool, faults: &mut Faults)
         domains::check(scenario, faults);
         if are_sound {
             wires.check_pauses(faults);
+            wires.check_back_pressures(faults);
         }
     }
 }
@@ -345,6 +346,20 @@ impl<'s> Wires<'s> {
                     );
                     faults.add_value(&key, slopes, allowed);
                 }
+            }
+        }
+    }
+
+    /// Back-pressure is for half-duplex links.
+    fn check_back_pressures(&self, faults: &mut Faults) {
+        for (number, node) in self.scenario.nodes.iter().enumerate() {
+            let given = buffer_of(&node.kind).and_then(|buffer| buffer.back_pressure);
+            let mut links = self.ends.iter().zip(&self.scenario.links);
+            let has_link = links.any(|(ends, link)| link.half_duplex && ends.contains(&number));
+            if given.is_some() && !has_link {
+                let key =
+                    format!("nodes[{number}].kind.{}.buffer.back_pressure", name_of(&node.kind));
+                faults.add(&key, "must not be given for a node without a half-duplex link");
             }
         }
     }

@@ -6,7 +6,10 @@ from ethermeter.studies.erg import claims, sections
 
 STUDY = Study(
     package=__package__,
-    experiments=("simplex-100", "router", "wire", "simplex-10", "duplex", "capture", "host-time"),
+    experiments=(
+        *("simplex-100", "router", "wire", "simplex-10", "duplex", "capture", "host-time"),
+        "back-pressure",
+    ),
     rules=claims.RULES,
     presentation=Presentation(
         title="LAN tests with a UDP generator and sink (ERG, University of Aberdeen), simulated",
@@ -22,7 +25,7 @@ STUDY = Study(
             " of the router. Rates are data of UDP datagrams that came whole. What is offered, 10"
             " Mb/s, is taken to be bits on the wire."
         ),
-        omitted=("capture", "host-time", "router", "wire"),
+        omitted=("back-pressure", "capture", "host-time", "router", "wire"),
     ),
     sections=sections.build,
     # A host that captures a link holds it for tenths of a second: shorter runs would be too noisy.

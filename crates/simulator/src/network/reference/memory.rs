@@ -1,7 +1,8 @@
-//! Memory of ports in, and the PAUSE frames by which they ask for silence.
+//! Memory of ports in, and how they ask for silence: by PAUSE frames, or by carrier on half-duplex
+//! links.
 
 use super::{Charge, Engine, Event};
-use crate::identity::{ChargeId, PortId};
+use crate::identity::{ChargeId, PortId, StationId};
 use crate::network::compiled::PAUSE_OCTETS;
 use crate::time::{Instant, Span};
 
@@ -24,13 +25,42 @@ impl Engine<'_> {
         }
         let Charge { port, octets, .. } = *charge;
         self.spare_charges.push(id);
-        let memory = &mut self.memories[port];
+        let memory = &mut self.memories[self.compiled.memory_of(port)];
         memory.used -= octets;
+        let used = memory.used;
+        let carrier = self.compiled.ports[port].buffer.and_then(|buffer| buffer.back_pressure);
+        if carrier.is_some_and(|of| used <= of.low_octets) {
+            self.hold_links(now, port, false);
+        }
+        let memory = &mut self.memories[port];
         let pause = self.compiled.ports[port].buffer.and_then(|buffer| buffer.pause);
         if memory.asked.is_some() && pause.is_some_and(|pause| memory.used <= pause.low_octets) {
             memory.asked = None;
             self.servers[port.wire()].urgent = Some(0);
             self.serve(now, port.wire());
+        }
+    }
+
+    /// Keep the half-duplex links busy whose ports have the memory of this one, or no longer.
+    pub(super) fn hold_links(&mut self, now: Instant, port: PortId, is_held: bool) {
+        let compiled = self.compiled;
+        let of = compiled.memory_of(port);
+        if std::mem::replace(&mut self.memories[of].holds, is_held) == is_held {
+            return;
+        }
+        let node = &compiled.nodes[compiled.ports[port].node];
+        for &own in node.ports.iter().filter(|&&own| compiled.memory_of(own) == of) {
+            let Some((number, station)) = compiled.segment_of[own] else { continue };
+            let segment = &compiled.segments[number as usize];
+            if !segment.is_of_links {
+                continue;
+            }
+            for other in StationId::first(segment.stations() as usize) {
+                if other != station {
+                    self.media[number as usize].hold(now, other, is_held);
+                }
+            }
+            self.look_at_medium(number as usize);
         }
     }
 
