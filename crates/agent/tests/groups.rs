@@ -70,6 +70,45 @@ fn a_request_to_a_group_is_answered_by_each_of_its_stations() {
     }
 }
 
+#[test]
+fn answers_to_the_group_come_to_all_of_its_stations() {
+    let scratch = Scratch::new("group-answers");
+    let agents = agents(&scratch, "[\"multicast\", \"broadcast\"]");
+    for cast in ["multicast", "broadcast"] {
+        let mut ask = to_both("ask", "udp", cast, &exchange());
+        ask["response_cast"] = json!(cast);
+        let measured = measure("group-answers", &among(&agents, 300, &[ask]), &[]);
+        assert_eq!(measured.code, Some(0), "{}", measured.printed);
+        let flow = &measured.result["flows"]["ask"];
+        check_responses(flow);
+        let counted = ["b", "c"].map(|name| &flow["receivers"][name]["receiving"]["counted"]);
+        for (own, other) in [(counted[0], counted[1]), (counted[1], counted[0])] {
+            // Each hears the other's answers, and only the requester is answered.
+            assert_eq!(number(&own["heard"]), number(&other["answered"]), "{cast}: {flow}");
+            assert_eq!(number(&own["not_allowed"]), 0, "{cast}: {flow}");
+            assert!(number(&own["answered"]) > 0, "{cast}: {flow}");
+        }
+    }
+}
+
+#[test]
+fn answers_to_a_group_need_the_consent_of_each_of_its_stations() {
+    let scratch = Scratch::new("group-answers-refused");
+    let file = |name: &str, text: &str| scratch.write(name, text).display().to_string();
+    let allows = file("allows.toml", "groups = [\"multicast\"]");
+    // Requests come to c from 127.0.0.1 only: it does not want to hear 127.0.0.2.
+    let choosy = file("choosy.toml", "groups = [\"multicast\"]\naddresses = [\"127.0.0.1/32\", \"127.0.0.3/32\"]");
+    let agents = [&allows, &allows, &choosy]
+        .map(|ceilings| Agent::spawn(&["--ceilings".into(), ceilings.clone()]));
+    let mut ask = to_both("ask", "udp", "multicast", &exchange());
+    let unicast = measure("choosy", &among(&agents, 100, &[ask.clone()]), &[]);
+    assert_eq!(unicast.code, Some(0), "{}", unicast.printed);
+    ask["response_cast"] = json!("multicast");
+    let measured = measure("choosy", &among(&agents, 100, &[ask]), &[]);
+    assert_eq!(measured.code, Some(2), "{}", measured.result);
+    assert!(measured.printed.contains("127.0.0.2"), "{}", measured.printed);
+}
+
 fn check_responses(flow: &Value) {
     let requester = &flow["sending"]["counted"];
     let requests = number(&requester["requests"]);
@@ -107,6 +146,11 @@ fn what_does_not_go_together_is_told_before_anything_is_asked_for() {
     let agents = agents(&scratch, "[]");
     let mut same = among(&agents, 100, &[to_both("same", "udp", "multicast", &paced())]);
     same["agents"][2]["address"] = json!("127.0.0.2");
+    let answered = |traffic: &Value, cast: &str| {
+        let mut flow = to_both("f", "udp", cast, traffic);
+        flow["response_cast"] = json!("multicast");
+        among(&agents, 100, &[flow])
+    };
     let cases = [
         (
             among(&agents, 100, &[to_both("f", "tcp", "multicast", &paced())]),
@@ -115,6 +159,9 @@ fn what_does_not_go_together_is_told_before_anything_is_asked_for() {
         (among(&agents, 100, &[to_both("f", "xdp", "multicast", &paced())]), "cannot join a group"),
         (among(&agents, 100, &[to_both("f", "udp", "unicast", &paced())]), "one agent of unicast"),
         (same, "addresses of their own"),
+        (answered(&exchange(), "unicast"), "the cast of its requests: \"unicast\""),
+        (answered(&exchange(), "broadcast"), "the cast of its requests: \"broadcast\""),
+        (answered(&paced(), "multicast"), "of an exchange"),
     ];
     for (test, expected) in cases {
         let measured = measure("together", &test, &[]);

@@ -1,24 +1,23 @@
 //! A model of a hostile coordinator, which asks whatever it likes, in any order and as often as it
-//! likes, of honest agents: one that receives and two that may send.
+//! likes, of honest agents: two that receive and two that may send, to one of these or to their group.
 //!
 //! It keeps and repeats what it was given, and changes all of it that is not signed. Its only limit
 //! is the cryptography: it cannot sign, and cannot guess a number that an agent draws. Whatever it
-//! does, no frame leaves a sender that is not within a grant of the receiver.
+//! does, no frame leaves a sender that is not within each of the grants by which it is sent. Answers to
+//! a group are sent like anything else: the senders stand for those who answer, too.
 
 use super::made_time::MadeTime;
+use super::noting_port::{Departure, Draws, NotingPort};
 use super::policed_port::{PolicedPort, SendConditions, SendProgress};
 use crate::consent::{
-    Ceilings, ClockReading, Consent, FlowAttachment, FlowTransport, Grant, GrantId, GrantRequest,
-    InterfaceIdentity, IpNetwork, IssuedGrants, LEASE_NS, Lease, LeaseRenewal, Permit, Policer,
-    Proof, Reachability, ReceiverLeases, RenewalChallenge, RequestStamp, RoleLease, RuleBook,
-    SendRequest, longest_payload,
+    Cast, Ceilings, ClockReading, Consent, FlowAttachment, FlowTransport, Grant, GrantId,
+    GrantRequest, InterfaceIdentity, IpNetwork, IssuedGrants, LEASE_NS, Lease, LeaseRenewal,
+    Permit, Policer, Proof, Reachability, ReceiverLeases, RenewalChallenge, RequestStamp,
+    RoleLease, RuleBook, SendRequest, longest_payload,
 };
-use ethermeter_ethernet::{Carrier, Octets};
-use ethermeter_net::port::{
-    NetworkPort, PortCounters, ReceiveWait, ReceivedPayload, StationAddress,
-};
+use ethermeter_net::Timeline;
+use ethermeter_net::port::{NetworkPort, StationAddress};
 use ethermeter_net::route::PacketRoute;
-use ethermeter_net::{Error, Timeline};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -27,7 +26,9 @@ use std::sync::Arc;
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
 const SENDERS: [IpAddr; 2] = [address(1), address(3)];
-const RECEIVER: IpAddr = address(2);
+const RECEIVERS: [IpAddr; 2] = [address(2), address(4)];
+/// A port that groups may have.
+const PORT: u16 = 50_000;
 const INTERFACE: u32 = 2;
 /// Roles of one schedule, at most.
 const MOST_ROLES: usize = 4;
@@ -77,117 +78,23 @@ const ANY: [Step; 18] = [
 /// The order in which frames are sent at all: most schedules begin with most of it.
 const USUAL: [Step; 8] = [
     Step::Grant,
+    Step::Grant,
     Step::Permit,
     Step::CoordinatorLease,
-    Step::Challenge,
-    Step::Answer,
-    Step::Renewal,
+    Step::Round,
     Step::Start,
     Step::PassTime,
+    Step::Round,
 ];
 
 const fn address(host: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, host))
 }
 
-/// Numbers of a schedule (xorshift64*, Vigna 2016).
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(((self.next() >> 32) * bound as u64) >> 32).expect("below the bound")
-    }
-
-    fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-
-    /// One of the entries; `None` of an empty list.
-    fn any<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
-        (!of.is_empty()).then(|| &of[self.below(of.len())])
-    }
-}
-
-/// What left a port at once: when, to whom, how many frames, and of how many octets each.
-#[derive(Clone, Copy, Debug)]
-struct Departure {
-    at_ns: u64,
-    target: StationAddress,
-    frames: u64,
-    octets: u64,
-}
-
-/// A port that takes every frame, and notes it.
-struct NotingPort<'a> {
-    time: &'a MadeTime,
-    target: Option<StationAddress>,
-    noted: &'a RefCell<Vec<Departure>>,
-}
-
-impl NetworkPort for NotingPort<'_> {
-    fn carrier(&self) -> Carrier {
-        Carrier::UdpOverIpv4
-    }
-
-    fn longest_payload(&self) -> usize {
-        1472
-    }
-
-    fn batch(&self) -> usize {
-        64
-    }
-
-    fn aim(&mut self, at: StationAddress) -> Result<(), Error> {
-        self.target = Some(at);
-        Ok(())
-    }
-
-    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
-        &mut self,
-        count: usize,
-        mut fill: F,
-    ) -> Result<usize, Error> {
-        let mut payload = [0; 1472];
-        let mut longest = 0;
-        for index in 0..count {
-            longest = longest.max(fill(index, &mut payload));
-        }
-        let octets = self.carrier().frame_of(Octets(longest as u64)).0;
-        let target = self.target.expect("a port that is aimed");
-        let frames = count as u64;
-        self.noted.borrow_mut().push(Departure {
-            at_ns: self.time.now_ns(),
-            target,
-            frames,
-            octets,
-        });
-        Ok(count)
-    }
-
-    fn receive<F: FnMut(&ReceivedPayload<'_>)>(
-        &mut self,
-        _: ReceiveWait,
-        _: F,
-    ) -> Result<usize, Error> {
-        Ok(0)
-    }
-
-    fn counters(&mut self) -> Result<PortCounters, Error> {
-        Ok(PortCounters::default())
-    }
-}
-
 /// A role of a sender: what it was permitted, and what left its port.
 struct Role {
     sender: usize,
-    grant: Grant,
+    grants: Vec<Grant>,
     begin_ns: u64,
     has_begun: bool,
     permit: Option<Permit>,
@@ -195,6 +102,7 @@ struct Role {
 
 /// A receiver's agent, whose process ends and begins anew now and then.
 struct Receiver {
+    address: IpAddr,
     session: u64,
     book: RuleBook,
     issued: IssuedGrants,
@@ -221,6 +129,7 @@ fn ceilings() -> Ceilings {
         rate_bps: 1_000_000_000,
         rate_frames_per_s: 200_000,
         duration_s: 60,
+        groups: vec![Cast::Multicast],
         tests_at_once: 2,
         roles: 8,
         addresses: vec![IpNetwork::of(address(0), 24)],
@@ -235,8 +144,9 @@ fn attachment(own: IpAddr) -> FlowAttachment {
 }
 
 impl Receiver {
-    fn new(session: u64) -> Self {
+    fn new(address: IpAddr, session: u64) -> Self {
         Self {
+            address,
             session,
             book: RuleBook::new(ceilings(), session, false),
             issued: IssuedGrants::default(),
@@ -288,14 +198,15 @@ struct Kept {
 }
 
 /// A grant that the coordinator thinks up.
-fn grant_request(draws: &mut Draws, sender: IpAddr) -> GrantRequest {
+fn grant_request(draws: &mut Draws, sender: IpAddr, address: IpAddr) -> GrantRequest {
+    let cast = draws.one_of(&[Cast::Unicast, Cast::Multicast]);
     GrantRequest {
         flow: "f".into(),
-        transport: FlowTransport::default(),
+        transport: FlowTransport { cast, ..FlowTransport::default() },
         sender,
-        address: RECEIVER,
+        address,
         interface: None,
-        port: 5000,
+        port: PORT,
         rate_bps: draws.one_of(&[1_000_000, 50_000_000, 400_000_000]),
         rate_frames_per_s: draws.one_of(&[100, 10_000, 100_000]),
         longest_frame_octets: draws.one_of(&[64, 512, 1518]),
@@ -305,11 +216,14 @@ fn grant_request(draws: &mut Draws, sender: IpAddr) -> GrantRequest {
 }
 
 /// What the coordinator thinks up for a sender to send; the agent adds where it is itself.
-fn request(draws: &mut Draws, own: IpAddr, sender: IpAddr, target: StationAddress) -> SendRequest {
+fn request(draws: &mut Draws, own: IpAddr, grant: &Grant) -> SendRequest {
+    let other = StationAddress::Socket(SocketAddr::new(address(9), PORT));
+    let is_other = draws.below(10) == 0;
+    let cast = if draws.below(10) == 0 { Cast::Multicast } else { grant.cast };
     SendRequest {
-        transport: FlowTransport::default(),
-        sender,
-        target,
+        transport: FlowTransport { cast, ..FlowTransport::default() },
+        sender: own,
+        target: grant.target().filter(|_| !is_other).unwrap_or(other),
         longest_frame_octets: draws.one_of(&[64, 512, 1518]),
         duration_ns: draws.one_of(&[100 * MS, S, 30 * S]),
         attachment: Some(attachment(own)),
@@ -334,16 +248,17 @@ fn shown(draws: &mut Draws, grant: &Grant, sender: IpAddr, session: u64) -> (Gra
     (changed, proof)
 }
 
-/// One schedule; how many frames have left.
+/// One schedule; how many frames have left, and how many roles have sent to a group by two grants.
 #[expect(clippy::too_many_lines, reason = "one arm a kind of step")]
-fn run(seed: u64) -> u64 {
+fn run(seed: u64) -> (u64, u64) {
     let mut draws = Draws(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let time = MadeTime::default();
     let unix_s = |now_ns: u64| 1_700_000_000 + now_ns / S;
     let progress = SendProgress::default();
     let leases: [OnceCell<RoleLease>; MOST_ROLES] = Default::default();
     let noted: [RefCell<Vec<Departure>>; MOST_ROLES] = Default::default();
-    let mut receiver = Receiver::new(0x5E55);
+    // Processes have numbers of their own.
+    let mut receivers = [0, 1].map(|at| Receiver::new(RECEIVERS[at], 0x5E54 + at as u64));
     let mut senders = [Sender::new(0), Sender::new(1)];
     let mut kept = Kept::default();
     let mut consented = Consented::new();
@@ -355,11 +270,15 @@ fn run(seed: u64) -> u64 {
 
     for step in 0..STEPS {
         let now_ns = time.now_ns();
-        for number in receiver.ports.keys() {
-            let id = GrantId { receiver: RECEIVER, session: receiver.session, number: *number };
-            let until_ns = consented.entry(id).or_default();
-            *until_ns = receiver.consents_until(now_ns).max(*until_ns);
+        for receiver in &receivers {
+            for &number in receiver.ports.keys() {
+                let (session, receiver_at) = (receiver.session, receiver.address);
+                let id = GrantId { receiver: receiver_at, session, number };
+                let until_ns = consented.entry(id).or_default();
+                *until_ns = receiver.consents_until(now_ns).max(*until_ns);
+            }
         }
+        let to = draws.below(RECEIVERS.len());
         let who = usize::from(draws.below(8) == 0);
         let usual = USUAL.get(step).filter(|_| draws.below(6) > 0);
         match usual.copied().unwrap_or_else(|| draws.one_of(&ANY)) {
@@ -369,12 +288,12 @@ fn run(seed: u64) -> u64 {
                 time.sleep_until(now_ns + step_ns);
             }
             Step::Grant => {
-                let asked = grant_request(&mut draws, SENDERS[who]);
-                let at = attachment(RECEIVER);
+                let receiver = &mut receivers[to];
+                let asked = grant_request(&mut draws, SENDERS[who], receiver.address);
+                let at = attachment(receiver.address);
                 let granted = receiver.book.grant(7, &asked, Some(&at), unix_s(now_ns));
                 if let Ok(grant) = granted {
                     let port = Arc::new(());
-
                     receiver.issued.add(grant.number, &port, at, now_ns);
                     receiver.ports.insert(grant.number, port);
                     consented.insert(grant.id(), receiver.consents_until(now_ns));
@@ -384,33 +303,43 @@ fn run(seed: u64) -> u64 {
             Step::Permit if roles.len() == MOST_ROLES => {}
             Step::Permit => {
                 let Some(of) = draws.any(&kept.grants).cloned() else { continue };
-                let (grant, proof) = shown(&mut draws, &of, SENDERS[who], receiver.session);
-                let aimed = if draws.below(10) == 0 { address(9) } else { RECEIVER };
-                let target = StationAddress::Socket(SocketAddr::new(aimed, 5000));
-                let mut asked = request(&mut draws, SENDERS[who], SENDERS[who], target);
+                let mut asked = request(&mut draws, SENDERS[who], &of);
                 if draws.below(4) > 0 {
-                    asked.duration_ns = asked.duration_ns.min(grant.duration_ns);
+                    asked.duration_ns = asked.duration_ns.min(of.duration_ns);
                     asked.longest_frame_octets =
-                        asked.longest_frame_octets.min(grant.longest_frame_octets);
+                        asked.longest_frame_octets.min(of.longest_frame_octets);
                 }
+                // Of a group, another receiver's grant, too, or any that there is.
+                let another = draws.any(&kept.grants).filter(|_| of.cast != Cast::Unicast).cloned();
                 let route =
                     PacketRoute { interface: INTERFACE, is_local: false, has_gateway: false };
                 let reach = Some(Reachability { route, neighbour: None });
-                let consent = Consent { grant: grant.clone(), proof, reach };
+                let mut consents = Vec::new();
+                for grant in [Some(of), another].into_iter().flatten() {
+                    let session = receivers[to].session;
+                    let (grant, proof) = shown(&mut draws, &grant, SENDERS[who], session);
+                    consents.push(Consent { grant, proof, reach });
+                }
                 let moment = ClockReading { now_ns, unix_s: unix_s(now_ns) };
                 let sender = &mut senders[who];
-                let Ok(permit) = sender.book.permit(7, &asked, &[consent], moment) else {
+                let Ok(permit) = sender.book.permit(7, &asked, &consents, moment) else {
                     continue;
                 };
-                let Some(lease) = sender.leases.lease(grant.session, grant.number, b"receiver")
-                else {
+                let grants: Vec<Grant> =
+                    consents.into_iter().map(|consent| consent.grant).collect();
+                // A certificate is of one address, and of its process.
+                let lease_of = |grant: &Grant| {
+                    let certificate = grant.address.to_string();
+                    sender.leases.lease(grant.session, grant.number, certificate.as_bytes())
+                };
+                let Some(held) = grants.iter().map(lease_of).collect::<Option<Vec<_>>>() else {
                     continue;
                 };
-                let lease = RoleLease::new(Arc::clone(&sender.lease), vec![lease]);
+                let lease = RoleLease::new(Arc::clone(&sender.lease), held);
                 assert!(leases[roles.len()].set(lease).is_ok(), "a role has one lease");
                 roles.push(Role {
                     sender: who,
-                    grant,
+                    grants,
                     begin_ns: 0,
                     has_begun: false,
                     permit: Some(permit),
@@ -466,7 +395,7 @@ fn run(seed: u64) -> u64 {
                     1 => challenge.grants = (1..8).collect(),
                     _ => {}
                 }
-                kept.renewals.push(receiver.answer(challenge, now_ns));
+                kept.renewals.push(receivers[to].answer(challenge, now_ns));
             }
             Step::Renewal => {
                 let Some(renewal) = draws.any(&kept.renewals) else { continue };
@@ -475,17 +404,22 @@ fn run(seed: u64) -> u64 {
             Step::Round => {
                 let leases = &mut senders[who].leases;
                 for challenge in leases.challenges(now_ns, || nonces.next()) {
-                    let renewal = receiver.answer(challenge, now_ns);
-                    leases.renew(&renewal);
-                    kept.renewals.push(renewal);
+                    for receiver in &mut receivers {
+                        let renewal = receiver.answer(challenge.clone(), now_ns);
+                        leases.renew(&renewal);
+                        kept.renewals.push(renewal);
+                    }
                 }
             }
             Step::End => match draws.below(6) {
                 0 => {
-                    receiver.ports.pop_first();
+                    receivers[to].ports.pop_first();
                 }
-                1 => receiver.end_ns = receiver.end_ns.or(Some(now_ns + 500 * MS)),
-                2 => receiver = Receiver::new(receiver.session + 1),
+                1 => {
+                    let end_ns = &mut receivers[to].end_ns;
+                    *end_ns = end_ns.or(Some(now_ns + 500 * MS));
+                }
+                2 => receivers[to] = Receiver::new(RECEIVERS[to], receivers[to].session + 2),
                 3 => senders[who].lease.stop(),
                 _ => {}
             },
@@ -508,27 +442,32 @@ fn run(seed: u64) -> u64 {
         }
     }
     drop(ports);
-    let mut frames = 0;
+    let (mut frames, mut groups) = (0, 0);
     let mut used = BTreeMap::new();
     for (at, role) in roles.iter().enumerate() {
         let departures = noted[at].borrow();
-        check(seed, role, &departures, &renewed_before[at], &consented);
+        for grant in &role.grants {
+            check(seed, (role, grant), &departures, &renewed_before[at], &consented);
+            let earlier = used.insert(grant.id(), at);
+            let is_own = earlier.is_none_or(|earlier| earlier == at);
+            assert!(is_own, "{seed}: roles {earlier:?} and {at} by one grant");
+        }
+        let is_of_two = role.grants.last().map(Grant::id) != role.grants.first().map(Grant::id);
+        groups += u64::from(is_of_two && !departures.is_empty());
         frames += departures.iter().map(|departure| departure.frames).sum::<u64>();
-        let earlier = used.insert(role.grant.id(), at);
-        assert!(earlier.is_none(), "{seed}: roles {earlier:?} and {at} by one grant");
     }
-    frames
+    (frames, groups)
 }
 
 /// Whether all that left was within a grant.
 fn check(
     seed: u64,
-    role: &Role,
+    (role, grant): (&Role, &Grant),
     departures: &[Departure],
     renewed_before: &[u64],
     consented: &Consented,
 ) {
-    let Role { grant, begin_ns, .. } = role;
+    let Role { begin_ns, .. } = role;
     let lead = format!("schedule {seed}");
     let Some(&until_ns) = consented.get(&grant.id()) else {
         assert!(departures.is_empty(), "{lead}: a grant that nobody gave");
@@ -570,8 +509,10 @@ fn check(
 #[test]
 fn no_schedule_of_a_hostile_coordinator_sends_more_than_was_granted() {
     let schedules = if std::env::var_os("LONG").is_some() { 10_000_000 } else { 300_000 };
-    let frames = (0..schedules).map(run).sum::<u64>();
-    println!("{schedules} schedules, {frames} frames");
+    let (frames, groups) =
+        (0..schedules).map(run).fold((0, 0), |sum: (u64, u64), one| (sum.0 + one.0, sum.1 + one.1));
+    println!("{schedules} schedules, {frames} frames, {groups} roles to groups of two");
     // A model in which nothing is sent would show nothing.
     assert!(frames > schedules / 10, "{frames} frames of {schedules} schedules");
+    assert!(groups > schedules / 1000, "{groups} roles to groups of {schedules} schedules");
 }

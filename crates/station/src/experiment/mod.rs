@@ -20,6 +20,8 @@ mod file;
 mod hostile_coordinator;
 #[cfg(test)]
 mod made_time;
+#[cfg(test)]
+mod noting_port;
 mod opening;
 mod policed_port;
 mod role;
