@@ -95,6 +95,7 @@ fn explained_at(packets: &[(i64, u32, Vec<u8>)]) -> Explanation {
             original: u32::try_from(data.len()).expect("short"),
             data,
             errors: LinkErrors::default(),
+            comment: "",
         });
     }
     explainer.explanation(0, None)
