@@ -17,6 +17,7 @@ TITLES = {
     EntityKind.STATION: "Stations and media",
     EntityKind.DUE_STATION: "Deadlines of stations",
     EntityKind.TALKER: "Voice of stations",
+    EntityKind.GENERATOR: "Buffers of generators",
     EntityKind.BUS: "Buses of 10BASE-T1S",
     EntityKind.PEER: "Quick measurements",
     EntityKind.CLOCK: "Clocks of hosts",

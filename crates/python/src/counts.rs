@@ -7,7 +7,7 @@ use ethermeter_trial::Counts;
 use ethermeter_trial::counts::{
     Balance, Buckets, ClassCounts, ClockDelays, ClockPair, Delays, EndCounts, FlowCounts,
     FlowVoice, MediumCounts, PlcaCounts, PlcaNodeCounts, PortCounts, SignedDelays, StationBatches,
-    StationCounts, StationVoice, SynchronisedDelays, TransferCounts,
+    StationCounts, StationGenerator, StationVoice, SynchronisedDelays, TransferCounts,
 };
 use ethermeter_trial::scenario::Implementation;
 use numpy::ndarray::IntoDimension;
@@ -122,6 +122,15 @@ fn stations<'py>(to: &CountsModule<'py>, counts: &StationCounts) -> PyStructure<
         offered_load: counts.offered_load.clone().into_pyarray(to.py()),
         batches: station_batches(to, &counts.batches, counts.frames.len())?,
         voice: counts.voice.as_ref().map(|counts| station_voice(to, counts)).transpose()?,
+        generator: counts.generator.as_ref().map(|counts| station_generator(to, counts)).transpose()?,
+    )
+}
+
+fn station_generator<'py>(to: &CountsModule<'py>, counts: &StationGenerator) -> PyStructure<'py> {
+    structure!(to, "StationGenerator",
+        output_ps: column(to, counts.output_ps.iter().copied().map(float)),
+        transmitted_ps: column(to, counts.transmitted_ps.iter().copied().map(float)),
+        filling_ps: integers(to, &counts.filling_ps),
     )
 }
 

@@ -53,6 +53,12 @@ class EntityKind(Enum):
         "simulation",
         "talk_frames",
     )
+    GENERATOR = (
+        "trials in which a station that sends onto its medium has a generator",
+        "station",
+        "simulation",
+        "frames",
+    )
     BUS = ("every trial with a bus of 10BASE-T1S", "station", "simulation, theory", "frames")
     FLOW = (
         "every trial of flows with receivers",
@@ -186,6 +192,7 @@ class Row:
 
     station = partialmethod(_defined, kind=EntityKind.STATION)
     voice = partialmethod(_defined, kind=EntityKind.TALKER)
+    generator = partialmethod(_defined, kind=EntityKind.GENERATOR)
     bus = partialmethod(_defined, kind=EntityKind.BUS)
     flow = partialmethod(_defined, kind=EntityKind.FLOW)
     flow_voice = partialmethod(_defined, kind=EntityKind.CALL)

@@ -76,6 +76,7 @@ class ModelInputs:
     service_s: float
     generator: bool  # Whether a user process fills buffers
     priority_waits: bool
+    cable_fault: bool  # Whether the cable is open or shorted at some time
     functions: bool  # Whether stations follow functions in Python
     bus: Bus | None  # Of 10BASE-T1S; None of other segments
     # Why values of the measured window may be above bounds of the bus; empty if they may not
@@ -159,6 +160,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
         service_s=mean_ps(first.flow.service) / PS_PER_S,
         generator=any(group.flow.generator is not None for group in groups),
         priority_waits=any(group.stations.priority_wait_ps for group in groups),
+        cable_fault=medium.cable_fault is not None,
         functions=bool(functions.named_in([scenario])),
         bus=bus,
         early=early(scenario, bus) if bus is not None else "",

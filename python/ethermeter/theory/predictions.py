@@ -30,6 +30,10 @@ _NEEDS: dict[str, tuple[Callable[[ModelInputs], bool], str]] = {
         lambda s: not s.priority_waits,
         "needs stations without priority waits, which no theory models",
     ),
+    "whole-cable": (
+        lambda s: not s.cable_fault,
+        "needs a whole cable; here it is open or shorted at some time",
+    ),
     "built-in": (
         lambda s: not s.functions,
         "needs built-in backoff and arrivals; here a function in Python makes them",
@@ -128,7 +132,12 @@ class Entry:
 
     def obstacles(self, inputs: ModelInputs) -> list[str]:
         """Reasons why it does not apply to the inputs; empty if it applies."""
-        always = ("built-in", "no-waits", *(() if "bus" in self.needs else ("no-bus",)))
+        always = (
+            "built-in",
+            "no-waits",
+            "whole-cable",
+            *(() if "bus" in self.needs else ("no-bus",)),
+        )
         conditions = (_NEEDS[need] for need in (*always, *self.needs))
         return [text.format(inputs) for holds, text in conditions if not holds(inputs)]
 

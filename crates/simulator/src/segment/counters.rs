@@ -12,7 +12,9 @@ use crate::time::{Instant, Span};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::coder::{Samples, VoiceSpec};
 use ethermeter_traffic::histogram::Histogram;
-use ethermeter_trial::counts::{MediumCounts, StationBatches, StationCounts, StationVoice};
+use ethermeter_trial::counts::{
+    MediumCounts, StationBatches, StationCounts, StationGenerator, StationVoice,
+};
 use ethermeter_trial::{Counts, Phases};
 
 const S: f64 = 1e-12; // seconds in a picosecond
@@ -474,6 +476,7 @@ impl Counters {
             .map(|i| offered_load(compiled, i, &supplied[i]))
             .collect();
         stations.voice = voice.map(|voice| voice.finish(supplied));
+        stations.generator = of_generators(supplied);
         let cautions = cautions(compiled, &stations).into_iter().map(Into::into).collect();
         let media = vec![medium];
         let counts = Counts { window_ps, events, media, stations, cautions, ..Counts::default() };
@@ -549,6 +552,17 @@ impl Counters {
             ..StationCounts::default()
         }
     }
+}
+
+fn of_generators(supplied: &[Supplied]) -> Option<StationGenerator> {
+    supplied.iter().any(|of| of.generator.is_some()).then(|| {
+        let times = |of: &Supplied| of.generator.unwrap_or_default();
+        StationGenerator {
+            output_ps: supplied.iter().map(|of| times(of).output_ps).collect(),
+            transmitted_ps: supplied.iter().map(|of| times(of).transmitted_ps).collect(),
+            filling_ps: supplied.iter().map(|of| times(of).filling_ps).collect(),
+        }
+    })
 }
 
 fn without_tail(counts: &[u64]) -> Vec<u64> {
