@@ -1,4 +1,4 @@
-"""Claims of sections 3.3, 3.4 and 4.3, decided by short runs, and by runs that do not bear them out."""
+"""Claims of sections 3.3, 3.4 and 4.3, decided by runs, and by runs that do not bear them out."""
 
 import ethermeter as em
 import pytest
