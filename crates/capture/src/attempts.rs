@@ -109,7 +109,8 @@ struct Station {
 struct Timeline {
     bit: i64,
     stations: Vec<Station>,
-    /// When the line was busy before and is now: transmissions that overlap are one.
+    /// When the line was busy before that, before, and is now: transmissions that overlap are one.
+    earlier: Option<(i64, i64)>,
     before: Option<(i64, i64)>,
     now: Option<(i64, i64)>,
 }
@@ -138,6 +139,7 @@ impl Timeline {
         match &mut self.now {
             Some((_, last)) if start < *last => *last = end.max(*last),
             _ => {
+                self.earlier = self.before;
                 self.before = self.now;
                 self.now = Some((start, busy_end.max(end)));
             }
@@ -182,11 +184,14 @@ impl Timeline {
         let is_whole = since.saturating_sub(nearest.saturating_mul(slot)).abs() <= tolerance;
         // When the station began to hear what was over a gap before, if that is why it started: the
         // end came to it as late as the begin.
-        let deferred_from = self.before.and_then(|(begin, end)| {
+        let heard_from = |(begin, end): (i64, i64)| {
             let delay = start.saturating_sub(end).saturating_sub(gap);
             let is_possible = (-tolerance..=slot / 2 + tolerance).contains(&delay);
             is_possible.then(|| begin.saturating_add(delay.max(0)))
-        });
+        };
+        // A short collision far away may not have been heard before the start.
+        let deferred_from =
+            self.before.and_then(heard_from).or_else(|| self.earlier.and_then(heard_from));
         let (least, most) = match deferred_from {
             Some(from) => {
                 let after = from.saturating_sub(backoff.jam_end).saturating_sub(tolerance);
@@ -215,7 +220,8 @@ pub(crate) struct AttemptCollector {
 
 impl Default for AttemptCollector {
     fn default() -> Self {
-        let timeline = |bit| Timeline { bit, stations: Vec::new(), before: None, now: None };
+        let timeline =
+            |bit| Timeline { bit, stations: Vec::new(), earlier: None, before: None, now: None };
         Self { timelines: BITS_PS.map(timeline), has_logical: false, first_ns: None }
     }
 }

@@ -195,10 +195,12 @@ fn the_waits_of_every_station_are_those_of_its_backoff() {
         let mut largest = Vec::new();
         for (station, &(frames, collisions)) in segment.stations.iter().zip(&counted) {
             assert_eq!((station.attempts, station.collisions), (frames + collisions, collisions));
-            assert_eq!((station.unexplained, station.left_out), (0, 0));
+            // On 20 us a station may start before it has heard short collisions far away.
+            let most = if step_ps > 1_000_000 { station.collisions / 20 } else { 0 };
+            assert!(station.unexplained <= most && station.left_out == 0);
             let waits: u64 = station.waits.values().sum();
             // Each collision is followed by an attempt, but the last one, and those of frames given up.
-            let ended = waits + station.given_up.values().sum::<u64>();
+            let ended = waits + station.unexplained + station.given_up.values().sum::<u64>();
             assert!(waits > 50 && (ended..=ended + 1).contains(&collisions), "{waits}");
             largest.push(station.waits.keys().map(|&(n, least, _)| (least, n)).collect::<Vec<_>>());
         }

@@ -54,6 +54,7 @@ pub(crate) struct UnderWay {
     pub(crate) mac_is_over: bool,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a signal or a state of its own")]
 pub(crate) struct Node<A> {
     pub(crate) access: A,
     /// Whether its MAC hears carrier.
