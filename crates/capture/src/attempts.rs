@@ -272,16 +272,18 @@ mod tests {
 
     const COLLIDED: &str = "collision of stations 1 and 2, attempt 1, 9.6 us; 0 of 60 octets sent";
 
-    fn packet(interface: u32, time_us: f64, original: u32, comment: &str) -> Packet<'_> {
+    fn packet(interface: u32, microseconds: f64, original: u32, comment: &str) -> Packet<'_> {
         #[allow(clippy::cast_possible_truncation)]
-        let time_ns = Some((time_us * 1000.0).round() as i64);
+        let time_ns = Some((microseconds * 1000.0).round() as i64);
         let (link, errors) = (LinkType::Ethernet, LinkErrors::default());
         Packet { time_ns, link, interface, original, data: &[], errors, comment }
     }
 
     fn waits(packets: &[Packet<'_>]) -> Vec<Vec<(u32, u32, u32)>> {
         let mut collector = AttemptCollector::default();
-        packets.iter().for_each(|packet| collector.take(packet));
+        for packet in packets {
+            collector.take(packet);
+        }
         let found = collector.finish().expect("attempts");
         assert_eq!(found.bit_ps, 100_000);
         found.stations.iter().map(|station| station.waits.keys().copied().collect()).collect()

@@ -276,8 +276,8 @@ fn the_queues_of_a_generator_are_as_full_as_littles_law_says() {
 }
 
 /// A fault of the cable at `delay_ps` from the only point.
-fn cable_fault(from_ps: u64, to_ps: u64, delay_ps: u64) -> Option<CableFault> {
-    Some(CableFault { from_ps, to_ps, delay_ps: vec![delay_ps] })
+fn cable_fault(from_ps: u64, to_ps: u64, delay_ps: u64) -> CableFault {
+    CableFault { from_ps, to_ps, delay_ps: vec![delay_ps] }
 }
 
 fn run_by_reference(trial: &Trial) -> (Counts, Vec<Attempt>) {
@@ -292,7 +292,7 @@ fn an_attempt_on_an_open_cable_collides_with_what_comes_back_of_it() {
     for (delay, busy) in [(2 * US, 9_600_000), (10 * US, 23_200_000)] {
         let mut trial = saturated(1, 544, 0, 0);
         discard(&mut trial);
-        trial.scenario.media[0].cable_fault = cable_fault(0, 20 * S, delay);
+        trial.scenario.media[0].cable_fault = Some(cable_fault(0, 20 * S, delay));
         let (counts, attempts) = run_by_reference(&trial);
         assert!(attempts.iter().all(|attempt| (attempt.end - attempt.start).ps() == busy));
         assert_eq!(total(&counts.stations.frames), 0);
@@ -305,7 +305,7 @@ fn an_attempt_on_an_open_cable_collides_with_what_comes_back_of_it() {
 #[test]
 fn a_frame_that_is_on_the_cable_when_it_opens_collides_too() {
     let mut trial = saturated(1, 544, 0, 0);
-    trial.scenario.media[0].cable_fault = cable_fault(10 * US, 30 * US, 2 * US);
+    trial.scenario.media[0].cable_fault = Some(cable_fault(10 * US, 30 * US, 2 * US));
     let (_, attempts) = run_by_reference(&trial);
     // Sent from 0; what left from 10 on is back from 14 on, and the jam takes 3.2.
     let first = attempts[0];
@@ -320,12 +320,12 @@ fn a_frame_that_is_on_the_cable_when_it_opens_collides_too() {
 fn a_cable_that_opens_after_the_end_changes_nothing() {
     let whole = saturated(4, 544, 5 * US, 20 * US);
     let mut later = whole.clone();
-    later.scenario.media[0].cable_fault = cable_fault(13 * S, 14 * S, 5 * US);
+    later.scenario.media[0].cable_fault = Some(cable_fault(13 * S, 14 * S, 5 * US));
     assert_eq!(run_by_reference(&whole).0, run_by_reference(&later).0);
     let plan = Plan::new(&later, None).expect("a valid trial");
     let fast = plan.try_run(&Watch::default(), false).expect("it is not stopped");
     assert!(fast.is_none(), "no fast program has an open cable");
-    later.scenario.media[0].cable_fault = cable_fault(S, 3 * S, 5 * US);
+    later.scenario.media[0].cable_fault = Some(cable_fault(S, 3 * S, 5 * US));
     let (repaired, _) = run_by_reference(&later);
     // Of the ten measured seconds two are lost, and the rest of a backoff of at most 1023 slots.
     let share = utilisation(&repaired) / utilisation(&run_by_reference(&whole).0);
