@@ -121,6 +121,15 @@ class StationVoice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class StationGenerator:
+    """Counts of the buffers of generators."""
+
+    output_ps: Floats
+    transmitted_ps: Floats
+    filling_ps: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class StationCounts:
     """Counts of the stations on all media, medium by medium."""
 
@@ -144,6 +153,7 @@ class StationCounts:
     batches: StationBatches = field(metadata=_BATCHES)
     voice: StationVoice | None
     calls: CallCounts | None
+    generator: StationGenerator | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

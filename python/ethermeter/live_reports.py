@@ -48,24 +48,6 @@ class ExperimentPhases(Table, frozen=True, kw_only=True):
     """Batches of the measured window."""
 
 
-class HostActivity(Table, frozen=True, kw_only=True):
-    """Activity of a host over about a second."""
-
-    window_ns: int = 0
-    """Time over which shares and rates are means."""
-    processor_share: float = 0.0
-    """Share of the time of all processors in which they were not idle, CPU steal included."""
-    load_average: float = 0.0
-    """Tasks that ran, wanted to run, or waited for a disk: mean over about a minute."""
-    tasks_runnable: int = 0
-    """Tasks besides the agent's that ran or wanted to run at both ends of the window: the lesser.
-    """
-    tests: int = 0
-    """Tests that the agent takes part in: the greater of both ends."""
-    traffic_bps: Mapping[str, float] = {}
-    """Octets received and sent, by interface, in bits per second."""
-
-
 class CoordinatorClock(Table, frozen=True, kw_only=True):
     """An agent's clock, compared with the coordinator's."""
 
@@ -138,6 +120,24 @@ class Ceilings(Table, frozen=True, kw_only=True):
     """
     revoked: tuple[str, ...] = ()
     """Certificates that are not accepted any more."""
+
+
+class HostActivity(Table, frozen=True, kw_only=True):
+    """Activity of a host over about a second."""
+
+    window_ns: int = 0
+    """Time over which shares and rates are means."""
+    processor_share: float = 0.0
+    """Share of the time of all processors in which they were not idle, CPU steal included."""
+    load_average: float = 0.0
+    """Tasks that ran, wanted to run, or waited for a disk: mean over about a minute."""
+    tasks_runnable: int = 0
+    """Tasks besides the agent's that ran or wanted to run at both ends of the window: the lesser.
+    """
+    tests: int = 0
+    """Tests that the agent takes part in: the greater of both ends."""
+    traffic_bps: Mapping[str, float] = {}
+    """Octets received and sent, by interface, in bits per second."""
 
 
 class Distribution(Table, frozen=True, kw_only=True):

@@ -820,6 +820,19 @@ class Stations(Table, frozen=True, kw_only=True):
     """
 
 
+class CableFault(Table, frozen=True, kw_only=True):
+    """An open or shorted cable: signals that stations send meanwhile come back to them."""
+
+    from_ps: int
+    """When it begins, in picoseconds."""
+    to_ps: Annotated[int, FileKey(unit="time", least=1, most=10000000000000000)]
+    """When it ends, in picoseconds."""
+    delay_ps: tuple[int, ...]
+    """One-way propagation to its location from each attachment point, in picoseconds, at most 10¹²
+    each.
+    """
+
+
 class Medium(Table, frozen=True, kw_only=True):
     """A medium that several stations share."""
 
@@ -836,6 +849,8 @@ class Medium(Table, frozen=True, kw_only=True):
     """
     stations: tuple[Stations, ...]
     """Stations on the medium, numbered through these groups in order; 1 to 1024 in all."""
+    cable_fault: CableFault | None = None
+    """Open or shorted cable, on a medium of CSMA/CD; none if absent."""
 
 
 Address = Literal["unicast", "multicast", "broadcast"]

@@ -18,6 +18,7 @@ TITLES = {
     EntityKind.DUE_STATION: "Deadlines of stations",
     EntityKind.TALKER: "Voice of stations",
     EntityKind.CALLER: "Calls of stations",
+    EntityKind.GENERATOR: "Buffers of generators",
     EntityKind.BUS: "Buses of 10BASE-T1S",
     EntityKind.PEER: "Quick measurements",
     EntityKind.CLOCK: "Clocks of hosts",

@@ -23,7 +23,9 @@ from segments import segment
 FIXED = (64, 512, 1536, 4000)
 MIXED = ("64 B", "64 B x 7 + 1536 B x 1", "1536 B")
 STUDY = registry.find("boggs1988")
-PROBLEM_SERIES = ("experimental", "pair", "storm", "low load", "backoff", "collapse")
+PROBLEM_SERIES = (
+    *("experimental", "pair", "storm", "low load", "backoff", "collapse", "queues", "cable"),
+)
 PROBLEMS = [claim.id for claim in published(STUDY.package) if claim.series in PROBLEM_SERIES]
 """Claims that runs of their own decide (`test_boggs1988_problems.py`)."""
 World = Callable[[str, int, str, Metric], float]

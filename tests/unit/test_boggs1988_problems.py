@@ -1,4 +1,4 @@
-"""Claims of sections 3.4 and 4.3, decided by short runs, and by runs that do not bear them out."""
+"""Claims of sections 3.3, 3.4 and 4.3, decided by runs, and by runs that do not bear them out."""
 
 import ethermeter as em
 import pytest
@@ -50,3 +50,17 @@ def test_linear_backoff_collapses_with_short_packets():
     assert verdicts("backoff", **short) == {"linear-collapses": "holds"}
     long = short | {"stations.0.frames": "4000 B", "stations.1.frames": "4000 B"}
     assert verdicts("backoff", **long) == {"linear-collapses": "fails"}
+
+
+def test_the_slower_of_process_and_transmitter_decides_which_queue_is_full():
+    both = ("output-queue-full", "output-queue-empty")
+    assert verdicts("queues") == dict.fromkeys(both, "holds")
+    # A single buffer is in neither queue while the process fills it.
+    found = verdicts("queues", **{"stations.generator.buffers": "1"})
+    assert found == dict.fromkeys(both, "fails")
+
+
+def test_an_open_cable_stops_all_hosts_but_not_those_that_send_nothing():
+    assert verdicts("cable", **{"run.replications": "3"}) == {"cable-stops-all": "holds"}
+    found = verdicts("cable", **{"stations.service": "100 s"})
+    assert found == {"cable-stops-all": "fails"}

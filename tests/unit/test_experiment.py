@@ -189,12 +189,12 @@ def test_the_schema_is_valid_and_refuses_what_the_reader_refuses():
         assert validator().is_valid(SEGMENT.changed(each))
 
 
-def test_the_study_has_its_five_experiments_and_eight_of_what_its_text_names():
+def test_the_study_has_its_five_experiments_and_ten_of_what_its_text_names():
     figures = [name for name in SHIPPED if name.startswith("boggs1988/i-")]
     assert figures == [f"boggs1988/i-{number}" for number in range(1, 6)]
     assert [name for name in SHIPPED if name.startswith("boggs1988/") and name not in figures] == [
-        *("boggs1988/backoff", "boggs1988/clusters", "boggs1988/collapse"),
-        *("boggs1988/delay-spread", "boggs1988/low-load", "boggs1988/pair"),
+        *("boggs1988/backoff", "boggs1988/cable", "boggs1988/clusters", "boggs1988/collapse"),
+        *("boggs1988/delay-spread", "boggs1988/low-load", "boggs1988/pair", "boggs1988/queues"),
         *("boggs1988/schoch-hupp", "boggs1988/storm"),
     ]
 

@@ -6,6 +6,7 @@
 //! counted, and what comes of it later is a connection of its own. Of all that are finished the
 //! [`MOST_LISTED`] with most payload are kept whole, of the others their sums.
 
+use crate::attempts::{AttemptCollector, SegmentAttempts};
 use crate::connection::{SegmentMeaning, TcpConnection};
 use crate::copies::Copies;
 use crate::file::{CaptureDrops, CaptureError, CaptureItem, CaptureReader, Packet};
@@ -100,6 +101,10 @@ pub struct Explanation {
     pub busiest_octets: [Option<u64>; 2],
     /// Rate of the link, if the file has it.
     pub link_bps: Option<u64>,
+    /// Attempts of stations, if it is the capture of an emulated segment.
+    pub segment: Option<SegmentAttempts>,
+    /// Names of the interfaces of its last section; empty where the file has none.
+    pub interfaces: Vec<String>,
     /// When the first and the last packet were captured; nothing if none has a time.
     pub times_ns: Option<(i64, i64)>,
     /// Packets without a time.
@@ -500,6 +505,8 @@ impl Explainer {
             wire_octets: self.wire_octets,
             busiest_octets: self.busiest.0.map(|busiest| busiest.most()),
             link_bps: None,
+            segment: None,
+            interfaces: Vec::new(),
             times_ns: self.times_ns,
             timeless: self.timeless,
             backward: self.backward,
@@ -550,6 +557,7 @@ pub fn explain<R: Read>(
     let mut explainer = Explainer::default();
     let (mut batch, mut hashes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
     let (mut watched, mut watched_octets) = (0, 0);
+    let mut attempts = AttemptCollector::default();
     let ended_by = loop {
         if capture.packets() >= watched || capture.octets() >= watched_octets {
             watched = capture.packets() + WATCHED_EVERY;
@@ -561,8 +569,14 @@ pub fn explain<R: Read>(
         batch.clear();
         let end = loop {
             match capture.read_item() {
-                Ok(CaptureItem::Packet(packet)) if packet.errors.is_any() => explainer.damaged += 1,
-                Ok(CaptureItem::Packet(packet)) => batch.push(explainer.note(&packet)),
+                Ok(CaptureItem::Packet(packet)) => {
+                    attempts.take(&packet);
+                    if packet.errors.is_any() {
+                        explainer.damaged += 1;
+                    } else {
+                        batch.push(explainer.note(&packet));
+                    }
+                }
                 Ok(CaptureItem::Other) => {}
                 Ok(CaptureItem::End) => break Some(None),
                 Err(error) => break Some(Some(error)),
@@ -582,6 +596,8 @@ pub fn explain<R: Read>(
     Ok(Explanation {
         dropped: capture.dropped(),
         link_bps: capture.link_bps(),
+        segment: attempts.finish(),
+        interfaces: capture.names().to_vec(),
         ..explainer.explanation(capture.octets(), ended_by)
     })
 }

@@ -27,6 +27,8 @@ pub const MOST_CAPTURED: u32 = 262_144;
 pub const MOST_BLOCK: u32 = 16 << 20;
 /// Interfaces that a section may describe.
 pub const MOST_INTERFACES: usize = 65_536;
+/// Octets of the longest name of an interface that is kept.
+const LONGEST_NAME: usize = 64;
 
 const SECTION: u32 = 0x0A0D_0D0A;
 const INTERFACE: u32 = 1;
@@ -93,6 +95,8 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
     /// What was wrong with it on the link, as far as the file has it.
     pub errors: LinkErrors,
+    /// Its comment, if the file has one of plain text; else empty.
+    pub comment: &'a str,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +152,8 @@ pub struct CaptureReader<R> {
     kind: FileFormat,
     is_big: bool,
     interfaces: Vec<InterfaceDescription>,
+    /// Their names; empty where the file has none.
+    names: Vec<String>,
     /// Of the sections before.
     dropped: CaptureDrops,
     /// Octets read of the current packet or block.
@@ -168,6 +174,7 @@ impl<R: Read> CaptureReader<R> {
             kind: FileFormat::Blocks,
             is_big: false,
             interfaces: Vec::new(),
+            names: Vec::new(),
             dropped: CaptureDrops::default(),
             buffer: Vec::new(),
             at: 0,
@@ -233,6 +240,12 @@ impl<R: Read> CaptureReader<R> {
         first.filter(|_| self.interfaces.iter().all(|interface| interface.speed_bps == first))
     }
 
+    /// The names of the section's interfaces; empty where the file has none.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// The next packet; nothing at the end of the file.
     ///
     /// # Errors
@@ -267,10 +280,12 @@ impl<R: Read> CaptureReader<R> {
     }
 
     fn packet_of(&self, location: PacketLocation) -> Packet<'_> {
-        let PacketLocation { time_ns, link, interface, original, from, captured, errors } =
+        let PacketLocation { time_ns, link, interface, original, from, captured, errors, .. } =
             location;
         let data = &self.buffer[from..from + captured];
-        Packet { time_ns, link, interface, original, data, errors }
+        let (comment, octets) = location.comment;
+        let comment = std::str::from_utf8(&self.buffer[comment..comment + octets]).unwrap_or("");
+        Packet { time_ns, link, interface, original, data, errors, comment }
     }
 
     fn classic(
@@ -303,6 +318,7 @@ impl<R: Read> CaptureReader<R> {
             from: 0,
             captured: captured as usize,
             errors: LinkErrors::default(),
+            comment: (0, 0),
         }))
     }
 
@@ -354,11 +370,11 @@ impl<R: Read> CaptureReader<R> {
         };
         self.packets += 1;
         let options = location.from + location.captured.next_multiple_of(4);
-        let errors = match kind {
-            ENHANCED_PACKET => self.errors(begin, options, body),
-            _ => LinkErrors::default(),
+        let (errors, comment) = match kind {
+            ENHANCED_PACKET => self.errors_and_comment(begin, options, body),
+            _ => (LinkErrors::default(), (0, 0)),
         };
-        Ok(ReadStep::Packet(PacketLocation { errors, ..location }))
+        Ok(ReadStep::Packet(PacketLocation { errors, comment, ..location }))
     }
 
     /// The rest of a section's first block. Its type has been read.
@@ -383,6 +399,7 @@ impl<R: Read> CaptureReader<R> {
         }
         self.dropped = self.dropped();
         self.interfaces.clear();
+        self.names.clear();
         self.skip(body as u64 - 4 + 4)
     }
 
@@ -407,9 +424,13 @@ impl<R: Read> CaptureReader<R> {
             speed_bps: None,
             dropped: CaptureDrops::default(),
         };
-        let mut at = 8;
+        let (mut at, mut name) = (8, String::new());
         while let Some((code, length, value)) = self.option(begin, &mut at, body)? {
             match (code, length) {
+                (2, ..=LONGEST_NAME) => {
+                    let octets = &self.buffer[value..value + length];
+                    String::from_utf8_lossy(octets).trim_end_matches('\0').clone_into(&mut name);
+                }
                 (8, 8) => interface.speed_bps = Some(self.u64_at(value)).filter(|bps| *bps > 0),
                 (9, 1) => interface.resolution = self.resolution(begin, self.buffer[value])?,
                 (14, 8) => interface.offset_s = self.u64_at(value).cast_signed(),
@@ -417,6 +438,7 @@ impl<R: Read> CaptureReader<R> {
             }
         }
         self.interfaces.push(interface);
+        self.names.push(name);
         Ok(())
     }
 
@@ -508,6 +530,7 @@ impl<R: Read> CaptureReader<R> {
             from: 4,
             captured: kept as usize,
             errors: LinkErrors::default(),
+            comment: (0, 0),
         })
     }
 
@@ -539,18 +562,27 @@ impl<R: Read> CaptureReader<R> {
             from: 20,
             captured: captured as usize,
             errors: LinkErrors::default(),
+            comment: (0, 0),
         })
     }
 
-    /// Errors of the link in the options at `at` of a packet's block; none in options that cannot
-    /// be.
-    fn errors(&self, begin: u64, mut at: usize, body: usize) -> LinkErrors {
+    /// Errors of the link in the options at `at` of a packet's block, and where its comment is; none
+    /// in options that cannot be.
+    fn errors_and_comment(
+        &self,
+        begin: u64,
+        mut at: usize,
+        body: usize,
+    ) -> (LinkErrors, (usize, usize)) {
+        let (mut errors, mut comment) = (LinkErrors::default(), (0, 0));
         while let Ok(Some((code, length, value))) = self.option(begin, &mut at, body) {
-            if (code, length) == (2, 4) {
-                return LinkErrors::of(self.u32_at(value));
+            match (code, length) {
+                (1, _) => comment = (value, length),
+                (2, 4) => errors = LinkErrors::of(self.u32_at(value)),
+                _ => {}
             }
         }
-        LinkErrors::default()
+        (errors, comment)
     }
 
     fn interface(&self, begin: u64, number: u32) -> Result<InterfaceDescription, CaptureError> {
@@ -686,6 +718,8 @@ struct PacketLocation {
     from: usize,
     captured: usize,
     errors: LinkErrors,
+    /// Where its comment is, and how long.
+    comment: (usize, usize),
 }
 
 /// What one step of reading found.

@@ -1,6 +1,7 @@
 //! The explanation as JSON, as docs/reference/capture-json.md describes it: times in nanoseconds,
 //! sizes in octets, unknown values as null.
 
+use crate::attempts::{SegmentAttempts, StationAttempts};
 use crate::cause::{CAUSES, WaitCause};
 use crate::connection::{ConnectionEnd, TcpConnection};
 use crate::course::FlightRounds;
@@ -27,6 +28,7 @@ pub fn to_json(explanation: &Explanation) -> Value {
         "busiest_second_octets": explanation.busiest_octets[0],
         "busiest_minute_octets": explanation.busiest_octets[1],
         "link_bps": explanation.link_bps,
+        "segment": explanation.segment.as_ref().map(|attempts| segment(attempts, &explanation.interfaces)),
         "first_ns": explanation.times_ns.map(|times| times.0),
         "last_ns": explanation.times_ns.map(|times| times.1),
         "timeless": explanation.timeless,
@@ -56,6 +58,27 @@ pub fn to_json(explanation: &Explanation) -> Value {
         "flows": explanation.flows.iter().map(|listed| flow(listed, explanation.times_ns.map_or(0, |times| times.0))).collect::<Vec<_>>(),
         "flow_sums": sums(explanation.flow_sums),
         "paths": explanation.paths.iter().map(|address_path| path(address_path, explanation.times_ns.map_or(0, |times| times.0))).collect::<Vec<_>>(),
+    })
+}
+
+fn segment(found: &SegmentAttempts, names: &[String]) -> Value {
+    let station = |(number, of): (usize, &StationAttempts)| {
+        let name = names.get(number).filter(|name| !name.is_empty());
+        json!({
+            "name": name.cloned().unwrap_or_else(|| format!("interface {number}")),
+            "attempts": of.attempts,
+            "collisions": of.collisions,
+            "given_up": of.given_up.iter().collect::<Vec<_>>(),
+            "waits": of.waits.iter().map(|(&(collisions, least, most), count)| json!([collisions, least, most, count])).collect::<Vec<_>>(),
+            "unexplained": of.unexplained,
+            "left_out": of.left_out,
+        })
+    };
+    json!({
+        "bit_ps": found.bit_ps,
+        "slot_bits": found.slot_bits,
+        "has_logical": found.has_logical,
+        "stations": found.stations.iter().enumerate().map(station).collect::<Vec<_>>(),
     })
 }
 

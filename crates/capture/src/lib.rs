@@ -12,6 +12,7 @@
 //!   window or its send buffer was it.
 //! - [`flow`]: UDP and raw frames: rates, gaps, and losses where they carry ethermeter's mark.
 //! - [`path`]: what the connections between two addresses sent together.
+//! - [`attempts`]: attempts on an emulated segment, and for how many slots stations backed off.
 //! - [`explain`]: every packet of a capture to its connection or flow, in bounded memory.
 //! - [`json`]: the explanation as JSON.
 //! - [`delays`], [`series`], [`recent`], [`index`]: histograms, slices of time and tables that stay
@@ -21,6 +22,7 @@
 //! anything: nothing here panics on it, and a fault has its offset in the file.
 
 mod ahead;
+pub mod attempts;
 pub mod cause;
 pub mod connection;
 mod copies;

@@ -95,6 +95,7 @@ fn explained_at(packets: &[(i64, u32, Vec<u8>)]) -> Explanation {
             original: u32::try_from(data.len()).expect("short"),
             data,
             errors: LinkErrors::default(),
+            comment: "",
         });
     }
     explainer.explanation(0, None)
@@ -223,6 +224,7 @@ fn fragments_without_end_take_no_memory_without_end() {
             original,
             data: &data,
             errors: LinkErrors::default(),
+            comment: "",
         });
     }
     assert_eq!(explainer.explanation(0, None).reassembled, (0, 20_000));
@@ -367,6 +369,7 @@ fn of_more_connections_than_are_followed_the_oldest_are_finished_and_counted() {
             original,
             data: &data,
             errors: LinkErrors::default(),
+            comment: "",
         });
     };
     (0..25).for_each(|port| send(port, 0));
@@ -396,6 +399,7 @@ fn twenty_thousand_connections_side_by_side_are_followed_to_their_end() {
                 original,
                 data: &data,
                 errors: LinkErrors::default(),
+                comment: "",
             });
         }
     }
@@ -541,7 +545,7 @@ proptest! {
                 data[16..18].fill(0);
                 original = original.max((time >> 32) as u32);
             }
-            explainer.packet(&Packet { time_ns: Some(time.cast_signed() >> (time % 64)), link: LinkType::Ethernet, interface: 0, original, data: &data, errors: LinkErrors::default() });
+            explainer.packet(&Packet { time_ns: Some(time.cast_signed() >> (time % 64)), link: LinkType::Ethernet, interface: 0, original, data: &data, errors: LinkErrors::default(), comment: "" });
         }
         let explanation = explainer.explanation(0, None);
         let kinds = explanation.kinds;

@@ -40,7 +40,7 @@ fn udp(length: u16) -> Vec<u8> {
 
 fn packet(link: LinkType, data: &[u8]) -> Packet<'_> {
     let original = u32::try_from(data.len()).expect("short");
-    Packet { time_ns: None, link, interface: 0, original, data, errors: LinkErrors::default() }
+    Packet { time_ns: None, link, interface: 0, original, data, errors: LinkErrors::default(), comment: "" }
 }
 
 fn of(link: LinkType, data: &[u8]) -> Result<TransportPacket, UnreadPacket> {

@@ -7,7 +7,8 @@ use ethermeter_trial::Counts;
 use ethermeter_trial::counts::{
     Balance, Buckets, CallCounts, ClassCounts, ClockDelays, ClockPair, Delays, EndCounts,
     FlowCounts, FlowVoice, MediumCounts, PlcaCounts, PlcaNodeCounts, PortCounts, SignedDelays,
-    StationBatches, StationCounts, StationVoice, SynchronisedDelays, TransferCounts,
+    StationBatches, StationCounts, StationGenerator, StationVoice, SynchronisedDelays,
+    TransferCounts,
 };
 use ethermeter_trial::scenario::Implementation;
 use numpy::ndarray::IntoDimension;
@@ -123,6 +124,7 @@ fn stations<'py>(to: &CountsModule<'py>, counts: &StationCounts) -> PyStructure<
         batches: station_batches(to, &counts.batches, counts.frames.len())?,
         voice: counts.voice.as_ref().map(|counts| station_voice(to, counts)).transpose()?,
         calls: counts.calls.as_ref().map(|counts| calls(to, counts)).transpose()?,
+        generator: counts.generator.as_ref().map(|counts| station_generator(to, counts)).transpose()?,
     )
 }
 
@@ -131,6 +133,14 @@ fn calls<'py>(to: &CountsModule<'py>, counts: &CallCounts) -> PyStructure<'py> {
         offered: integers(to, &counts.offered),
         refused: integers(to, &counts.refused),
         call_ps: integers(to, &counts.call_ps),
+    )
+}
+
+fn station_generator<'py>(to: &CountsModule<'py>, counts: &StationGenerator) -> PyStructure<'py> {
+    structure!(to, "StationGenerator",
+        output_ps: column(to, counts.output_ps.iter().copied().map(float)),
+        transmitted_ps: column(to, counts.transmitted_ps.iter().copied().map(float)),
+        filling_ps: integers(to, &counts.filling_ps),
     )
 }
 

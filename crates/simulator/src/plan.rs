@@ -115,9 +115,11 @@ impl<'t> Plan<'t> {
             return Ok(None);
         }
         let found = match &self.compiled {
-            // The fast programs have one jam for all.
+            // The fast programs have one jam for all, and whole cables.
             Compiled::Segment(Mac::CsmaCd(_), segment)
-                if !segment.has_custom() && segment.has_one_jam() =>
+                if !segment.has_custom()
+                    && segment.has_one_jam()
+                    && segment.cable_fault.is_none() =>
             {
                 fast::run(segment, watch, tracing)?
             }

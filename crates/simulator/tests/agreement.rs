@@ -10,7 +10,7 @@ use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
 use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::source::Generator;
+use ethermeter_traffic::generator::Generator;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::coder::Spurts;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff, CsmaCd, Mac};

@@ -22,7 +22,7 @@ fn two(later_ps: u64) -> Trial {
     trial.scenario.phases.stop_ps = later_ps + 1;
     let first = groups(&trial)[0].clone();
     // A process that fills the first buffer in `later_ps`.
-    let generator = Some(ethermeter_traffic::source::Generator {
+    let generator = Some(ethermeter_traffic::generator::Generator {
         buffers: 1,
         time: Times::Constant { ps: later_ps },
     });

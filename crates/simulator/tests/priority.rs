@@ -5,7 +5,7 @@ use crate::common::{add_group, groups, saturated, set_groups, simulate, MS, S, U
 use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
 use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::source::Generator;
+use ethermeter_traffic::generator::Generator;
 use ethermeter_traffic::times::Times;
 use ethermeter_trial::medium::AfterAttemptLimit;
 use ethermeter_trial::Trial;

@@ -3,11 +3,16 @@
 //! Tolerances are those of the law (exact), or stated standard errors of the simulated mean.
 #![allow(clippy::cast_precision_loss)]
 
-use crate::common::{add_group, groups, mean_s, replayed, saturated, simulate, MS, S, US};
+use crate::common::{add_group, discard, groups, mean_s, replayed, saturated, simulate, MS, S, US};
 use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_trial::medium::{AfterAttemptLimit, Backoff};
+use ethermeter_simulator::Watch;
+use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
+use ethermeter_simulator::plan::Plan;
+use ethermeter_traffic::generator::Generator;
+use ethermeter_traffic::times::Times;
+use ethermeter_trial::medium::{AfterAttemptLimit, Backoff, CableFault};
 use ethermeter_trial::{Counts, Trial};
 use proptest::prelude::*;
 
@@ -231,6 +236,100 @@ fn a_jabbering_station_leaves_nothing_to_the_others() {
     // 400 s a frame: once it has the medium, it keeps it beyond the window.
     assert!(utilisation(&outcome) > 0.0);
     assert_eq!(total(&outcome.stations.frames), 0);
+}
+
+#[test]
+fn the_queues_of_a_generator_are_as_full_as_littles_law_says() {
+    // Boggs, Mogul, Kent 1988, figure 3: a buffer is refilled for 40 us in each cycle of 6.4 + 54.4
+    // + 77 us, and in the output queue for the rest.
+    let trial = |stations| {
+        let mut trial = saturated(stations, 544, 3 * US, 77 * US);
+        trial.scenario.flows[0].generator =
+            Some(Generator { buffers: 15, time: Times::Constant { ps: 40 * US } });
+        trial
+    };
+    for stations in [1, 5] {
+        let outcome = run(&trial(stations));
+        let found = outcome.stations.generator.as_ref().expect("a generator");
+        for station in 0..stations {
+            let (output, free) = (found.output_ps[station], found.transmitted_ps[station]);
+            let filling = found.filling_ps[station];
+            let window = u128::from(outcome.window_ps);
+            assert_eq!(output + free + u128::from(filling), 15 * window);
+            // The time of a frame in the queue: from when it is filled to when its end is served.
+            let counted = &outcome.stations;
+            let frames = counted.frames[station];
+            let times = counted.response_ps[station] + frames * 77 * US;
+            // At either end of the window fifteen buffers are there, each for as long as fifteen
+            // packets take at most.
+            let longest = outcome.media[0].transmission_delay.last().expect("frames").1;
+            let most = 2 * 15 * 15 * (longest + 77 * US);
+            assert!(output.abs_diff(times.into()) < most.into(), "{output} {times}");
+            assert!(filling.abs_diff(frames * 40 * US) <= 2 * 40 * US);
+        }
+    }
+    let alone = run(&trial(1)).stations.generator.expect("a generator");
+    let mean = alone.output_ps[0] as f64 / (10 * S) as f64;
+    assert!((mean - (15.0 - 40.0 / 137.8)).abs() < 1e-4, "{mean}");
+    assert_eq!(alone.transmitted_ps, [0]);
+    assert!(run(&saturated(1, 544, 0, 0)).stations.generator.is_none());
+}
+
+/// A fault of the cable at `delay_ps` from the only point.
+fn cable_fault(from_ps: u64, to_ps: u64, delay_ps: u64) -> CableFault {
+    CableFault { from_ps, to_ps, delay_ps: vec![delay_ps] }
+}
+
+fn run_by_reference(trial: &Trial) -> (Counts, Vec<Attempt>) {
+    let plan = Plan::new(trial, None).expect("a valid trial");
+    let run = plan.run_reference(&Watch::default(), true).expect("it is not stopped");
+    (run.counts, run.attempts)
+}
+
+#[test]
+fn an_attempt_on_an_open_cable_collides_with_what_comes_back_of_it() {
+    // From a start to the end of the jam: what comes back in the preamble lets that end (6.4 us).
+    for (delay, busy) in [(2 * US, 9_600_000), (10 * US, 23_200_000)] {
+        let mut trial = saturated(1, 544, 0, 0);
+        discard(&mut trial);
+        trial.scenario.media[0].cable_fault = Some(cable_fault(0, 20 * S, delay));
+        let (counts, attempts) = run_by_reference(&trial);
+        assert!(attempts.iter().all(|attempt| (attempt.end - attempt.start).ps() == busy));
+        assert_eq!(total(&counts.stations.frames), 0);
+        let (collided, discarded) =
+            (total(&counts.stations.collisions), total(&counts.stations.discarded));
+        assert!(discarded > 10 && collided.abs_diff(16 * discarded) < 16, "{collided} {discarded}");
+    }
+}
+
+#[test]
+fn a_frame_that_is_on_the_cable_when_it_opens_collides_too() {
+    let mut trial = saturated(1, 544, 0, 0);
+    trial.scenario.media[0].cable_fault = Some(cable_fault(10 * US, 30 * US, 2 * US));
+    let (_, attempts) = run_by_reference(&trial);
+    // Sent from 0; what left from 10 on is back from 14 on, and the jam takes 3.2.
+    let first = attempts[0];
+    assert_eq!((first.start.ps(), first.end.ps()), (0, 17_200_000));
+    assert_eq!(first.ending, Ending::Collided);
+    // A backoff of none or one slot: in the first case the cable is still open.
+    let delivered = attempts.iter().find(|attempt| attempt.ending == Ending::Delivered);
+    assert!(delivered.expect("it is repaired").start.ps() >= 26_800_000);
+}
+
+#[test]
+fn a_cable_that_opens_after_the_end_changes_nothing() {
+    let whole = saturated(4, 544, 5 * US, 20 * US);
+    let mut later = whole.clone();
+    later.scenario.media[0].cable_fault = Some(cable_fault(13 * S, 14 * S, 5 * US));
+    assert_eq!(run_by_reference(&whole).0, run_by_reference(&later).0);
+    let plan = Plan::new(&later, None).expect("a valid trial");
+    let fast = plan.try_run(&Watch::default(), false).expect("it is not stopped");
+    assert!(fast.is_none(), "no fast program has an open cable");
+    later.scenario.media[0].cable_fault = Some(cable_fault(S, 3 * S, 5 * US));
+    let (repaired, _) = run_by_reference(&later);
+    // Of the ten measured seconds two are lost, and the rest of a backoff of at most 1023 slots.
+    let share = utilisation(&repaired) / utilisation(&run_by_reference(&whole).0);
+    assert!((0.78..0.81).contains(&share), "{share}");
 }
 
 #[test]

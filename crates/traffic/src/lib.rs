@@ -13,6 +13,7 @@
 //! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
 //! - [`packets`]: voice of a host with at most one packet on its way to the wire.
 //! - [`mod@file`]: the applications that read or write a file block by block.
+//! - [`generator`]: a process that fills a ring of buffers, and how full the queues of these are.
 //! - [`source`]: the supply of a station: saturated, generated into a ring of buffers, queued
 //!   arrivals, voice, or custom.
 //! - [`calls`]: calls that begin and end, under admission.
@@ -35,6 +36,7 @@ pub mod clock;
 pub mod coder;
 pub mod custom;
 pub mod file;
+pub mod generator;
 pub mod histogram;
 pub mod lengths;
 pub mod packets;

@@ -16,30 +16,15 @@ use crate::batches::Batches;
 use crate::calls::{StationCalls, Upcoming};
 use crate::coder::{Coder, FixedPackets, Samples, VoiceFrame, VoiceSpec};
 use crate::custom::{Arrival, CustomFrames, CustomSource};
+use crate::generator::{Buffers, Generator, GeneratorTimes};
 use crate::lengths::Lengths;
 use crate::random::{Purpose, Stream};
 use crate::times::Times;
 use crate::token_bucket::{Shaper, Shaping};
 use crate::voice::Voice;
 use crate::window::Window;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-
-/// Most buffers of a generator.
-pub const MOST_BUFFERS: u32 = 100_000;
-
-/// A process that fills buffers for the transmitter and waits when all are full.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Generator {
-    /// Buffers in the ring between the process and the transmitter.
-    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 1, "maximum" = MOST_BUFFERS)))]
-    pub buffers: u32,
-    /// Time to fill one buffer.
-    pub time: Times,
-}
 
 /// The traffic of a station.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,12 +81,7 @@ pub struct Offer {
 #[derive(Clone, Debug)]
 enum Supply {
     Saturated,
-    Generated {
-        generator: Generator,
-        chance: Stream,
-        last_filled_ps: u64,
-        freed_ps: VecDeque<u64>,
-    },
+    Generated(Box<Buffers>),
     /// Unlimited: nothing is stored, since the arrivals give the next frame.
     Endless {
         times: ArrivalTimes,
@@ -163,12 +143,10 @@ impl Source {
             (None, Arrivals::Saturated {} | Arrivals::TokenBucket { .. }, None) => {
                 Supply::Saturated
             }
-            (None, Arrivals::Saturated {}, Some(generator)) => Supply::Generated {
-                generator: generator.clone(),
-                chance: stream(Purpose::Generation),
-                last_filled_ps: window.begin_ps,
-                freed_ps: VecDeque::with_capacity(generator.buffers as usize),
-            },
+            (None, Arrivals::Saturated {}, Some(generator)) => {
+                let chance = stream(Purpose::Generation);
+                Supply::Generated(Box::new(Buffers::new(generator.clone(), chance, window)))
+            }
             (None, arrivals, _) => {
                 let times = ArrivalTimes::new(arrivals, window.begin_ps, stream(Purpose::Arrival));
                 Supply::of(times, spec.queue_frames)
@@ -337,6 +315,16 @@ impl Source {
         }
     }
 
+    /// What the buffers of a generator did within the measured window, when nothing more happens;
+    /// `None` without one.
+    #[must_use]
+    pub fn finish_generator(&self) -> Option<GeneratorTimes> {
+        match &self.supply {
+            Supply::Generated(buffers) => Some(buffers.as_ref().clone().finish()),
+            _ => None,
+        }
+    }
+
     /// Bits offered within the measured window, of a custom source; to be called after
     /// [`Source::finish`].
     #[must_use]
@@ -380,17 +368,11 @@ impl Source {
     fn take(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
         let (ready_ps, arrived_ps, kind) = match &mut self.supply {
             Supply::Saturated => (free_ps, free_ps, None),
-            Supply::Generated { generator, chance, last_filled_ps, freed_ps } => {
+            Supply::Generated(buffers) => {
                 if ended_ps.is_some() {
-                    freed_ps.push_back(free_ps);
+                    buffers.free(free_ps);
                 }
-                let buffer_ps = if freed_ps.len() >= generator.buffers as usize {
-                    freed_ps.pop_front().expect("as many as there are buffers")
-                } else {
-                    0
-                };
-                let filled_ps = buffer_ps.max(*last_filled_ps) + generator.time.draw(chance);
-                *last_filled_ps = filled_ps;
+                let filled_ps = buffers.take();
                 (filled_ps.max(free_ps), filled_ps, None)
             }
             Supply::Endless { times } => {

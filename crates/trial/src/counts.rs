@@ -159,6 +159,9 @@ pub struct StationCounts {
     /// Where some station sends in calls only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallCounts>,
+    /// Where some station has a generator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<StationGenerator>,
 }
 
 impl StationCounts {
@@ -256,6 +259,19 @@ pub struct StationVoice {
     pub voice_delay: Buckets,
     /// Delays of these samples.
     pub sample_delay: Buckets,
+}
+
+/// What is counted of the buffers of generators; one entry a station, 0 without a generator. The sum
+/// over a station's three is the window times the number of its buffers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StationGenerator {
+    /// Time of buffers in the output queue: filled, until the host has served the end of their
+    /// transmission.
+    pub output_ps: Vec<u128>,
+    /// Time of buffers in the transmitted queue: free.
+    pub transmitted_ps: Vec<u128>,
+    /// Time in which the process filled a buffer.
+    pub filling_ps: Vec<u64>,
 }
 
 /// Times of one kind.

@@ -4,14 +4,14 @@ pub use crate::csma_cd::CsmaCd;
 use crate::csma_cd::LONGEST_BITS;
 use crate::fault::{Checked, Faults};
 use crate::idealised::{Adaptive, Polling, Slotted, Unslotted};
-use crate::limits::LONGEST_DELAY_PS;
+use crate::limits::{LONGEST_DELAY_PS, LONGEST_END_PS};
 use crate::plca::{Interval, Plca, PlcaNodes, check_intervals};
 use ethermeter_traffic::custom::PythonFunction;
 use ethermeter_trial_macros::table;
 use serde::{Deserialize, Serialize};
 
 /// A medium that several stations share.
-#[table]
+#[table(together)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -30,6 +30,51 @@ pub struct Medium {
     pub delay_ps: Vec<Vec<u64>>,
     /// Stations on the medium, numbered through these groups in order; 1 to 1024 in all.
     pub stations: Vec<Stations>,
+    /// Open or shorted cable, on a medium of CSMA/CD; none if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[file(skip)]
+    pub cable_fault: Option<CableFault>,
+}
+
+/// An open or shorted cable: signals that stations send meanwhile come back to them.
+#[table(together)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CableFault {
+    /// When it begins, in picoseconds.
+    pub from_ps: u64,
+    /// When it ends, in picoseconds.
+    #[file(unit = "time", least = 1, most = LONGEST_END_PS)]
+    pub to_ps: u64,
+    /// One-way propagation to its location from each attachment point, in picoseconds, at most 10¹²
+    /// each.
+    #[file(skip)]
+    pub delay_ps: Vec<u64>,
+}
+
+impl Medium {
+    fn check_together(&self, faults: &mut Faults) {
+        let Some(fault) = &self.cable_fault else { return };
+        if !matches!(self.mac, Mac::CsmaCd(_)) {
+            faults.add("cable_fault", "must be absent without CSMA/CD alone");
+        }
+        if fault.delay_ps.len() != self.delay_ps.len() {
+            let allowed = format!("must have {} entries, one a point", self.delay_ps.len());
+            faults.add_value("cable_fault.delay_ps", fault.delay_ps.len(), allowed);
+        }
+    }
+}
+
+impl CableFault {
+    fn check_together(&self, faults: &mut Faults) {
+        if self.to_ps <= self.from_ps {
+            faults.add_value("to_ps", self.to_ps, "must be after from_ps");
+        }
+        for (point, &delay_ps) in self.delay_ps.iter().enumerate() {
+            faults.range(&format!("delay_ps[{point}]"), delay_ps, 0, LONGEST_DELAY_PS);
+        }
+    }
 }
 
 /// Medium access control: how stations share the medium.

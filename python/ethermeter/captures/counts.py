@@ -248,6 +248,31 @@ class Dropped(msgspec.Struct, frozen=True, kw_only=True):
     by_system: int | None
 
 
+class StationAttempts(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts of a station of an emulated segment.
+
+    `given_up`: attempts after which frames were given up, and how many. `waits`: collisions of the
+    frame, least and most slots of the wait that followed, and how many such waits.
+    """
+
+    name: str
+    attempts: int
+    collisions: int
+    given_up: list[tuple[int, int]]
+    waits: list[tuple[int, int, int, int]]
+    unexplained: int
+    left_out: int
+
+
+class SegmentAttempts(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts of the stations of an emulated segment, in slots of so many bits."""
+
+    bit_ps: int
+    slot_bits: int
+    has_logical: bool
+    stations: list[StationAttempts]
+
+
 class FileCounts(msgspec.Struct, frozen=True, kw_only=True):
     """A capture file."""
 
@@ -258,6 +283,7 @@ class FileCounts(msgspec.Struct, frozen=True, kw_only=True):
     busiest_second_octets: int | None
     busiest_minute_octets: int | None
     link_bps: int | None
+    segment: SegmentAttempts | None
     first_ns: int | None
     last_ns: int | None
     timeless: int

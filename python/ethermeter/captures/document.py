@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
+from ethermeter.captures.backoff import StationBackoff
 from ethermeter.captures.connection import Caution, Connection
 from ethermeter.captures.counts import ConnectionCounts, FileCounts
 from ethermeter.captures.estimate import Estimate
@@ -126,6 +127,7 @@ class ExplainedFile(FileCounts, frozen=True, kw_only=True):
     file: str
     connections: Sequence[ExplainedConnection]
     path_summaries: list[PathSummary]
+    backoffs: list[StationBackoff]
     report: str | None
 
 
@@ -141,6 +143,7 @@ def explained(found: Explanation, chosen: Connection | None, report: Path | None
         file=found.name,
         connections=connections,
         flows=found.flows if chosen is None else (),
+        backoffs=found.backoffs if chosen is None else [],
         path_summaries=[PathSummary.of(path) for path in found.paths] if chosen is None else [],
         report=None if report is None else str(report),
     )

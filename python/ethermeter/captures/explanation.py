@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ethermeter._core import explain_capture
+from ethermeter.captures.backoff import StationBackoff, backoffs
 from ethermeter.captures.connection import Connection
 from ethermeter.captures.counts import NS, FileCounts, FlowCounts
 from ethermeter.captures.paths import Path as NetworkPath
@@ -83,6 +84,12 @@ class Explanation:
     def _load_text(self, bps: float) -> str:
         link_bps = self.of.link_bps
         return rate_text(bps) if link_bps is None else f"{100 * bps / link_bps:.3g}%"
+
+    @property
+    def backoffs(self) -> list[StationBackoff]:
+        """The backoff of each station, if it is the capture of an emulated segment."""
+        segment = self.of.segment
+        return [] if segment is None else backoffs(segment, is_complete=not self.dropped)
 
     @property
     def dropped(self) -> int | None:

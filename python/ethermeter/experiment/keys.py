@@ -169,6 +169,18 @@ class StarKeys(TypedDict, total=False):
     """One-way delay through the repeater, from branch to branch."""
 
 
+CableFaultKeys = TypedDict(
+    "CableFaultKeys",
+    {"position": Required[str], "at": Required[str], "for": str | None},
+    total=False,
+)
+"""An open or shorted cable: what a station sends comes back to it, as a collision. `position`:
+Position along the `length` of the segment at which the cable is open or shorted. `at`: Start of
+the fault, from the start of the trial. `for`: Length of the fault; to the end of the trial if
+absent.
+"""
+
+
 SegmentPlcaKeys = TypedDict(
     "SegmentPlcaKeys",
     {
@@ -249,6 +261,8 @@ class SegmentKeys(TypedDict, total=False):
     """One-way delay between a station and the cable; it counts at both ends of a path. If absent 0
     s, or a quarter of `round_trip` with one cluster.
     """
+    cable_fault: CableFaultKeys | None
+    """Open or shorted cable, with `length`; not on 10BASE-T1S. Never if absent."""
     plca: SegmentPlcaKeys | None
     """PLCA settings of all stations; 10BASE-T1S only. Without it stations use CSMA/CD unless their
     group has `plca`.
@@ -1116,6 +1130,8 @@ class NetworkSegmentKeys(TypedDict, total=False):
     """One-way delay between a station and the cable; it counts at both ends of a path. If absent 0
     s, or a quarter of `round_trip` with one cluster.
     """
+    cable_fault: CableFaultKeys | None
+    """Open or shorted cable, with `length`; not on 10BASE-T1S. Never if absent."""
     plca: SegmentPlcaKeys | None
     """PLCA settings of all stations; 10BASE-T1S only. Without it stations use CSMA/CD unless their
     group has `plca`.

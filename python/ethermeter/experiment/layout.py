@@ -48,6 +48,8 @@ class Layout:
 
     A check needs no matrix, and a thousand points have a million delays.
     """
+    fault_ps: tuple[int, ...] | None = None
+    """One-way delays from each attachment point to an open or shorted cable, in ps, if it is."""
 
     def rows_ps(self) -> tuple[tuple[int, ...], ...]:
         """Return these delays as in a plan."""
@@ -89,7 +91,16 @@ def layout(segment: Segment, attached: Sequence["Attached"], *, file: str, path:
             row = segment.delays[error.index[0]]
             given = f"{row[error.index[1]]} ps" if len(error.index) > 1 else f"{len(row)} entries"
             raise of_segment.error(("delays", *error.index), given, str(error)) from None
-    return Layout(points, size, delays_ps)
+    cable = topology.spaced(_end_ps(segment, tap_ps=tap_ps), points=segment.clusters or 1)
+    return Layout(points, size, delays_ps, _fault_ps(segment, cable, tap_ps=tap_ps))
+
+
+def _fault_ps(segment: Segment, points_ps: Sequence[int], *, tap_ps: int) -> tuple[int, ...] | None:
+    """Return the delays from points of the cable to where it is open or shorted, if it is."""
+    if segment.cable_fault is None:
+        return None
+    at_ps = topology.propagation_ps(segment.cable_fault.position, velocity=_velocity(segment))
+    return tuple([abs(at_ps - point_ps) + tap_ps for point_ps in points_ps])
 
 
 def _check_segment(segment: Segment, faults: Faults) -> None:
@@ -109,6 +120,15 @@ def _check_segment(segment: Segment, faults: Faults) -> None:
         faults.add(("star",), value, "expected exactly one of radius and radii")
     if segment.round_trip is not None:
         _check_round_trip(segment, segment.round_trip, faults)
+    if (fault := segment.cable_fault) is None:
+        return
+    key, given_m = ("cable_fault", "position"), f"{float(fault.position):g} m"
+    if segment.length is None:
+        allowed = "not allowed without length, along which positions are"
+        faults.add(("cable_fault",), f"at {given_m}", allowed)
+    elif fault.position > segment.length:
+        allowed = f"expected a position up to the segment's length, {float(segment.length):g} m"
+        faults.add(key, given_m, allowed)
 
 
 def _check_round_trip(segment: Segment, round_trip_ps: int, faults: Faults) -> None:
@@ -260,4 +280,4 @@ def _along_the_cable(segment: Segment, attached: Sequence["Attached"], *, tap_ps
         return topology.settled(topology.cable(points_ps, tap_ps=tap_ps), stations=counts)
 
     points = tuple([tuple([number[ps] for ps in group]) for group in coordinates])
-    return Layout(points, len(points_ps), delays_ps)
+    return Layout(points, len(points_ps), delays_ps, _fault_ps(segment, points_ps, tap_ps=tap_ps))

@@ -14,7 +14,7 @@ from ethermeter.experiment.origin import Origin
 from ethermeter.experiment.plca import GroupPlca, Outages
 from ethermeter.experiment.quantity import Length, Name, integer
 from ethermeter.experiment.segment import MOST_PLACES, Constants, Segment, constants_of
-from ethermeter.experiment.tables import FileTable, ListOf, lowered, reader_of
+from ethermeter.experiment.tables import FileTable, ListOf, lowered, most_of, reader_of
 from ethermeter.faults import Faults, KeyPath
 
 MOST_STATIONS = 1024
@@ -135,6 +135,17 @@ def expanded_segment(
         mac=constants.mac,
         delay_ps=(),
         stations=tuple(stations),
+        cable_fault=_cable_fault(segment, laid),
     )
     origins = [Origin(each.path) for each in attached for _ in each.nodes]
     return ExpandedSegment(medium, laid, constants, path, origins)
+
+
+def _cable_fault(segment: Segment, laid: layout.Layout) -> scenario.CableFault | None:
+    """Return the open or shorted cable of a segment, if it ever is."""
+    fault = segment.cable_fault
+    if fault is None or laid.fault_ps is None:
+        return None
+    latest = most_of(scenario.CableFault, "to_ps")
+    until = latest if fault.lasts is None else fault.at + fault.lasts
+    return scenario.CableFault(from_ps=fault.at, to_ps=until, delay_ps=laid.fault_ps)

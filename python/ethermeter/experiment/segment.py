@@ -14,6 +14,8 @@ from ethermeter.experiment.quantity import (
     BitTime,
     Delay,
     Length,
+    PositiveTime,
+    Time,
     Velocity,
     integer,
     number,
@@ -21,7 +23,7 @@ from ethermeter.experiment.quantity import (
 )
 from ethermeter.experiment.tables import FileTable, ListOf, file_keys, most_of, reader_of
 from ethermeter.faults import Faults, KeyPath, choices, dotted
-from ethermeter.scenario import CsmaCd
+from ethermeter.scenario import CsmaCd, FileKey
 
 
 @cache
@@ -52,6 +54,17 @@ class Star(FileTable, frozen=True, kw_only=True):
     """Lengths of the branches, assigned to stations in rotation; instead of `radius`."""
     repeater_delay: Delay
     """One-way delay through the repeater, from branch to branch."""
+
+
+class CableFault(FileTable, frozen=True, kw_only=True):
+    """An open or shorted cable: what a station sends comes back to it, as a collision."""
+
+    position: Length
+    """Position along the `length` of the segment at which the cable is open or shorted."""
+    at: Time
+    """Start of the fault, from the start of the trial."""
+    lasts: Annotated[PositiveTime | None, FileKey(name="for")] = None
+    """Length of the fault; to the end of the trial if absent."""
 
 
 class Segment(FileTable, frozen=True, kw_only=True):
@@ -107,6 +120,8 @@ class Segment(FileTable, frozen=True, kw_only=True):
     """One-way delay between a station and the cable; it counts at both ends of a path. If absent 0
     s, or a quarter of `round_trip` with one cluster.
     """
+    cable_fault: CableFault | None = None
+    """Open or shorted cable, with `length`; not on 10BASE-T1S. Never if absent."""
     plca: SegmentPlca | None = None
     """PLCA settings of all stations; 10BASE-T1S only. Without it stations use CSMA/CD unless their
     group has `plca`.
@@ -193,6 +208,9 @@ def constants_of(segment: Segment, *, file: str, path: KeyPath = ("segment",)) -
             if getattr(segment, key) not in (None, 0):
                 allowed = f'expected "{plca.STANDARD}" with {dotted((*path, key))}'
                 faults.add(("standard",), f'"{segment.standard}"', allowed)
+    elif segment.cable_fault is not None:
+        allowed = "expected a standard of CSMA/CD alone with cable_fault"
+        faults.add(("standard",), f'"{segment.standard}"', allowed)
     elif segment.turnaround:
         allowed = "expected 0 s on a segment of 10BASE-T1S; see segment.phy"
         faults.add(("turnaround",), f"{segment.turnaround} ps", allowed)

@@ -60,6 +60,12 @@ class EntityKind(Enum):
         "calls.offered",
         "has_calls",
     )
+    GENERATOR = (
+        "trials in which a station that sends onto its medium has a generator",
+        "station",
+        "simulation",
+        "frames",
+    )
     BUS = ("every trial with a bus of 10BASE-T1S", "station", "simulation, theory", "frames")
     FLOW = (
         "every trial of flows with receivers",
@@ -194,6 +200,7 @@ class Row:
     station = partialmethod(_defined, kind=EntityKind.STATION)
     voice = partialmethod(_defined, kind=EntityKind.TALKER)
     caller = partialmethod(_defined, kind=EntityKind.CALLER)
+    generator = partialmethod(_defined, kind=EntityKind.GENERATOR)
     bus = partialmethod(_defined, kind=EntityKind.BUS)
     flow = partialmethod(_defined, kind=EntityKind.FLOW)
     flow_voice = partialmethod(_defined, kind=EntityKind.CALL)

@@ -204,6 +204,22 @@ def EXCESS_DELAY(counted: Slice) -> Floats:  # noqa: N802
     return np.asarray((delay_ps - packets_ps) / PS_PER_S)
 
 
+def of_buffers(name: str) -> Formula:
+    """Return the mean number of the buffers of a generator that are in a state.
+
+    `name` is the sum of their times in it. NaN of a station without a generator; of all the mean of
+    those that have one.
+    """
+
+    def mean(counted: Slice) -> Floats:
+        states = ("output_ps", "transmitted_ps", "filling_ps")
+        all_ps = sum(floats(counted[f"generator.{state}"]) for state in states)
+        number = floats(counted[f"generator.{name}"]) / counted.time_ps
+        return np.where(all_ps > 0, number, np.nan)
+
+    return Formula(mean, lambda _, each: np.nanmean(each, axis=-1))
+
+
 def spread(rate: Formula) -> Formula:
     """Return the sample standard deviation of rates over stations.
 

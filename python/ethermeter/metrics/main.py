@@ -66,6 +66,9 @@ MAIN_METRICS: tuple[Metric, ...] = (
     Metric.LOSS,
     Metric.COLLISIONS_PER_FRAME,
     Metric.OFFERED_LOAD_Q,
+    Metric.OUTPUT_QUEUE,
+    Metric.TRANSMITTED_QUEUE,
+    Metric.GENERATOR_BUSY,
     Metric.JAIN_INDEX,
     Metric.UTILISATION_SD_OVER_MEAN,
 )

@@ -23,6 +23,7 @@ from ethermeter.metrics.formulas import (
     longest_of_nodes,
     mean_of,
     mean_s,
+    of_buffers,
     of_medium,
     of_one_clock,
     parameter,
@@ -44,6 +45,7 @@ from ethermeter.metrics.formulas import (
 _PERCENT: Scale = ("", "%", 100.0)
 _PPM: Scale = ("", "ppm", 1e6)
 _STATIONS: Scale = ("", "stations", 1.0)
+_BUFFERS: Scale = ("", "buffers", 1.0)
 _MS: Scale = ("s", "ms", 1e3)
 _US: Scale = ("s", "µs", 1e6)
 _MBPS: Scale = ("bit/s", "Mb/s", 1e-6)
@@ -266,6 +268,23 @@ class Metric(StrEnum):
     OFFERED_LOAD_Q = Row("offered_load_q", "Offered load Q", _STATIONS).station(
         "time-average number of stations with a frame in the transmitter",
         share_of_time("waiting_ps"),
+        is_exact=True,
+    )
+    OUTPUT_QUEUE = Row("output_queue", "Output queue", _BUFFERS).generator(
+        "mean number of buffers in the output queue: filled by the generator, until the host has "
+        "served the end of their transmission; of all stations the mean",
+        of_buffers("output_ps"),
+        is_exact=True,
+    )
+    TRANSMITTED_QUEUE = Row("transmitted_queue", "Transmitted queue", _BUFFERS).generator(
+        "mean number of buffers in the transmitted queue: free for the generator; of all stations "
+        "the mean",
+        of_buffers("transmitted_ps"),
+        is_exact=True,
+    )
+    GENERATOR_BUSY = Row("generator_busy", "Generator busy", _PERCENT, most=100.0).generator(
+        "share of the time in which the generator fills a buffer; it waits in the rest",
+        of_buffers("filling_ps"),
         is_exact=True,
     )
     LOSS = (

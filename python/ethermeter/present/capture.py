@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ethermeter.blocks import Table, Text
 from ethermeter.captures import Connection, Explanation
+from ethermeter.captures.backoff import FALSE_ALARM, StationBackoff
 from ethermeter.captures.connection import ROWS
 from ethermeter.captures.counts import FlowCounts
 from ethermeter.captures.limits import PARTS
@@ -36,6 +37,8 @@ def capture(found: Explanation) -> list[Text | Table]:
         blocks += [Text(f"path {path.sentence}") for path in paths[:MOST_SENTENCES]]
     if found.flows:
         blocks += _flows(found.flows)
+    if backoffs := found.backoffs:
+        blocks += _backoffs(backoffs)
     return blocks
 
 
@@ -64,6 +67,29 @@ def _packets(found: Explanation) -> Iterator[Text]:
         yield Text(f"damaged on the link, or collided, and not counted: {damaged}")
     if found.dropped is not None:
         yield Text(f"dropped by the capture itself: {found.dropped} packets")
+
+
+def _backoffs(stations: Sequence[StationBackoff]) -> Iterator[Text | Table]:
+    head = ["station", "attempts", "collisions", "waits", "p", "backoff", "law", "given up after"]
+    rows = [
+        [
+            each.name,
+            str(each.attempts),
+            str(each.collisions),
+            str(each.waits),
+            UNDEFINED if each.p_value is None else f"{each.p_value:.2g}",
+            each.verdict,
+            each.reason or each.law or "none of those tried",
+            ", ".join(str(attempts) for attempts, _ in each.given_up) or UNDEFINED,
+        ]
+        for each in stations
+    ]
+    yield Text("")
+    yield Table(head, rows, "Backoff of stations")
+    yield Text(
+        f"a station deviates if p < {FALSE_ALARM:g}, the share of conforming stations that do: "
+        "docs/how-to/check-backoff.md"
+    )
 
 
 def _connections(connections: Sequence[Connection]) -> Iterator[Text | Table]:

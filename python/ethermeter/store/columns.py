@@ -66,10 +66,13 @@ OF_LIVE = ("caution.spacing", "caution.window", "caution.clocks", "caution.excha
 """Cautions of measured values that depend on the metric; see `ethermeter.metrics.concerns`."""
 OVERDUE = "overdue"
 """Column of the messages that came after their deadline, where some flow has one."""
+GENERATOR = "generator."
+"""Begins the columns of the buffers of generators."""
 OPTIONAL = (
     OVERDUE,
     "voice.",
     "calls.",
+    GENERATOR,
     "plca.",
     "transfer.",
     "clocks.clock.",
@@ -176,6 +179,10 @@ def kinds_in(scenario: Scenario, engine: str) -> tuple[EntityKind, ...]:
             found.append(EntityKind.TALKER)
         if any(group.flow.calls is not None for group in senders(scenario)):
             found.append(EntityKind.CALLER)
+        if engine == SIMULATION and any(
+            group.flow.generator is not None for group in senders(scenario)
+        ):
+            found.append(EntityKind.GENERATOR)
         if any(map(is_bus, scenario.media)):
             found.append(EntityKind.BUS)
     if flows:
@@ -224,6 +231,7 @@ def tables_of(trial: Trial) -> set[str]:
         found.add("calls.")
     if "station" in entities:
         found |= {STATIONS, MEDIA, STATION_BATCHES}
+        found |= {GENERATOR} if EntityKind.GENERATOR in kinds else set()
         found |= {"plca."} if EntityKind.BUS in kinds else set()
         found |= set() if trial.engine in (SIMULATION, LIVE) else {FACTS}
     if "flow" in entities:

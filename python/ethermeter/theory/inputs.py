@@ -77,6 +77,7 @@ class ModelInputs:
     generator: bool  # Whether a user process fills buffers
     priority_waits: bool
     calls: bool  # Whether stations send in calls only
+    cable_fault: bool  # Whether the cable is open or shorted at some time
     functions: bool  # Whether stations follow functions in Python
     bus: Bus | None  # Of 10BASE-T1S; None of other segments
     # Why values of the measured window may be above bounds of the bus; empty if they may not
@@ -161,6 +162,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
         generator=any(group.flow.generator is not None for group in groups),
         priority_waits=any(group.stations.priority_wait_ps for group in groups),
         calls=any(group.flow.calls is not None for group in groups),
+        cable_fault=medium.cable_fault is not None,
         functions=bool(functions.named_in([scenario])),
         bus=bus,
         early=early(scenario, bus) if bus is not None else "",

@@ -34,6 +34,10 @@ _NEEDS: dict[str, tuple[Callable[[ModelInputs], bool], str]] = {
         lambda s: not s.calls,
         "needs stations that send all the time; here they send in calls, which come and go",
     ),
+    "whole-cable": (
+        lambda s: not s.cable_fault,
+        "needs a whole cable; here it is open or shorted at some time",
+    ),
     "built-in": (
         lambda s: not s.functions,
         "needs built-in backoff and arrivals; here a function in Python makes them",
@@ -132,7 +136,13 @@ class Entry:
 
     def obstacles(self, inputs: ModelInputs) -> list[str]:
         """Reasons why it does not apply to the inputs; empty if it applies."""
-        always = ("built-in", "no-waits", "no-calls", *(() if "bus" in self.needs else ("no-bus",)))
+        always = (
+            "built-in",
+            "no-waits",
+            "no-calls",
+            "whole-cable",
+            *(() if "bus" in self.needs else ("no-bus",)),
+        )
         conditions = (_NEEDS[need] for need in (*always, *self.needs))
         return [text.format(inputs) for holds, text in conditions if not holds(inputs)]
 

@@ -28,7 +28,8 @@ pub const EXPERIMENT: u64 = 0xE3E3;
 /// A reply that is no longer than this is of no interest here.
 const LONGEST_REPLY: usize = 1 << 24;
 
-pub const HELLO: HelloRequest = HelloRequest { protocol: PROTOCOL, reads_plca: false };
+pub const HELLO: HelloRequest =
+    HelloRequest { protocol: PROTOCOL, reads_plca: false, reads_activity: false };
 
 impl Hand {
     pub async fn at(agent: &Agent, certificates: Option<&Path>) -> Self {

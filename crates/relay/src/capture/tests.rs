@@ -18,6 +18,11 @@ const STATIONS: usize = 5;
 
 /// Saturated stations, `step_ps` apart, at 10 Mb/s.
 fn bus(has_plca: bool, step_ps: u64) -> SharedSegment {
+    bus_with(has_plca, step_ps, &json!({"rule": "exponential", "limit": 10}))
+}
+
+/// The same; the last station has another backoff.
+fn bus_with(has_plca: bool, step_ps: u64, backoff: &Value) -> SharedSegment {
     let csma_cd = json!({"slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 64,
         "preamble_bits": 64, "jam_bits": 32});
     let mac = if has_plca {
@@ -32,6 +37,9 @@ fn bus(has_plca: bool, step_ps: u64) -> SharedSegment {
         numbers().map(|at| json!({"name": format!("h{at}"), "kind": {"host": {}}})).collect();
     let station = |at: usize| {
         let mut station = json!({"node": format!("h{at}"), "points": [at]});
+        if at + 1 == STATIONS {
+            station["backoff"] = backoff.clone();
+        }
         if has_plca {
             station["plca"] = json!({"ids": [[at]], "node_count": STATIONS,
                 "opportunity_bits": 32, "burst_bits": 128});
@@ -169,6 +177,37 @@ fn frames_and_collisions_of_every_station_are_those_that_it_counted() {
         assert!(has_plca || backward == 0);
         let explained = explain(&octets[..], |_| true).expect("a capture");
         assert_eq!((explained.packets, explained.damaged), (frames, collisions));
+    }
+}
+
+#[test]
+fn the_waits_of_every_station_are_those_of_its_backoff() {
+    for step_ps in [300_000, 5_000_000] {
+        let bus = bus_with(false, step_ps, &json!({"rule": "linear", "limit": 10}));
+        let (mut capture, file, mut client) = begun(options(None, u64::MAX));
+        let counted = played(&bus, &mut capture, 900);
+        capture.end().wait();
+        assert_eq!(line(&mut client)["dropped"], 0);
+        let explained = explain(&octets(file)[..], |_| true).expect("a capture");
+        assert_eq!(explained.interfaces[4], "station-5");
+        let segment = explained.segment.expect("attempts");
+        assert_eq!((segment.bit_ps, segment.has_logical), (100_000, false));
+        let mut largest = Vec::new();
+        for (station, &(frames, collisions)) in segment.stations.iter().zip(&counted) {
+            assert_eq!((station.attempts, station.collisions), (frames + collisions, collisions));
+            // On 20 us a station may start before it has heard short collisions far away.
+            let most = if step_ps > 1_000_000 { station.collisions / 20 } else { 0 };
+            assert!(station.unexplained <= most && station.left_out == 0);
+            let waits: u64 = station.waits.values().sum();
+            // Each collision is followed by an attempt, but the last one, and those of frames given up.
+            let ended = waits + station.unexplained + station.given_up.values().sum::<u64>();
+            assert!(waits > 50 && (ended..=ended + 1).contains(&collisions), "{waits}");
+            largest.push(station.waits.keys().map(|&(n, least, _)| (least, n)).collect::<Vec<_>>());
+        }
+        let exponential = largest[..4].iter().flatten();
+        assert!(exponential.clone().all(|&(least, n)| least < 1 << n.min(10)));
+        assert!(exponential.clone().any(|&(least, n)| least > n.min(10)), "no linear backoff");
+        assert!(largest[4].iter().all(|&(least, n)| least <= n.min(10)));
     }
 }
 

@@ -11,7 +11,7 @@ use ethermeter_traffic::Stream;
 use ethermeter_traffic::voice::Voice;
 use ethermeter_trial::Fault;
 use ethermeter_trial::fault::check_range;
-use ethermeter_trial::medium::{Mac, Medium, Stations};
+use ethermeter_trial::medium::{self, Mac, Medium, Stations};
 use ethermeter_trial::plca::{Interval, Plca};
 
 /// Stations that a medium may have.
@@ -60,6 +60,19 @@ pub struct CompiledMedium {
     pub jams_at_once: bool,
     /// When each node is switched.
     pub switches: Vec<Switches>,
+    /// Open or shorted cable, if it ever is.
+    pub cable_fault: Option<CableFault>,
+}
+
+/// An open or shorted cable.
+#[derive(Clone, Debug)]
+pub struct CableFault {
+    /// When it begins.
+    pub from: Instant,
+    /// When it ends.
+    pub to: Instant,
+    /// After what time each station hears its own signal come back.
+    pub echoes: Vec<Span>,
 }
 
 /// The PHYs of a medium in picoseconds. Those of CSMA/CD alone add nothing to propagation.
@@ -117,10 +130,23 @@ impl CompiledMedium {
             }
             check_intervals(&format!("{key}.down"), &stations.down)?;
         }
+        if medium.cable_fault.is_some() && !matches!(medium.mac, Mac::CsmaCd(_)) {
+            let allowed = "must be absent without CSMA/CD alone";
+            return Err(Fault::new(format!("{path}.cable_fault"), allowed));
+        }
         let place_count = medium.delay_ps.len();
         let delays: Vec<Span> =
             medium.delay_ps.iter().flatten().map(|&d| Span::from_ps(d)).collect();
         check_delays(&delays, place_count, &positions, path)?;
+        if let Some(fault) =
+            medium.cable_fault.as_ref().filter(|it| it.delay_ps.len() != place_count)
+        {
+            let allowed = format!("must have {place_count} entries, one a point");
+            let got = fault.delay_ps.len();
+            return Err(Fault::new(format!("{path}.cable_fault.delay_ps"), allowed).got(got));
+        }
+        let cable_fault =
+            medium.cable_fault.as_ref().map(|fault| CableFault::new(fault, &positions));
         let split = SplitPlaces::new(positions, place_count, &waits);
         let (gap, gap_part1) = (bits(constants.gap_bits), bits(constants.gap_part1_bits));
         let mut compiled = Self {
@@ -140,6 +166,7 @@ impl CompiledMedium {
             phy: Phy::default(),
             jams_at_once: false,
             switches: medium.stations.iter().flat_map(Switches::of_each).collect(),
+            cable_fault,
         };
         if let Mac::Plca(plca) = &medium.mac {
             check_phy(plca, path)?;
@@ -172,6 +199,7 @@ impl CompiledMedium {
             phy: Phy::default(),
             jams_at_once: false,
             switches: vec![Switches::default(); stations],
+            cable_fault: None,
         }
     }
 
@@ -253,6 +281,24 @@ impl CompiledMedium {
             }
         }
         largest
+    }
+}
+
+impl CableFault {
+    /// A fault of a medium whose stations are at these attachment points.
+    fn new(fault: &medium::CableFault, points: &[PositionId]) -> Self {
+        let echo = |point: &PositionId| Span::from_ps(2 * fault.delay_ps[point.index()]);
+        Self {
+            from: Instant::from_ps(fault.from_ps),
+            to: Instant::from_ps(fault.to_ps),
+            echoes: points.iter().map(echo).collect(),
+        }
+    }
+
+    /// Whether what is sent now comes back.
+    #[must_use]
+    pub fn reflects(&self, now: Instant) -> bool {
+        self.from <= now && now < self.to
     }
 }
 

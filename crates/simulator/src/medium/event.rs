@@ -33,6 +33,10 @@ pub(crate) enum Event<T> {
     MacOver { station: StationId, version: u32 },
     /// PLCA is switched on or off, or the node falls silent or not.
     Switch { station: StationId },
+    /// The cable begins or ceases to send the signal of a station back.
+    CableFault { station: StationId },
+    /// The own signal comes back to a station, or no longer.
+    Echo { station: StationId, is_on: bool },
 }
 
 impl<T: Timer> Event<T> {
@@ -46,7 +50,9 @@ impl<T: Timer> Event<T> {
             | Self::Hear { station, .. }
             | Self::DelimiterOver { station }
             | Self::MacOver { station, .. }
-            | Self::Switch { station } => station,
+            | Self::Switch { station }
+            | Self::CableFault { station }
+            | Self::Echo { station, .. } => station,
         }
     }
 
@@ -59,12 +65,12 @@ impl<T: Timer> Event<T> {
 impl<T: Timer> Ranked for Event<T> {
     fn rank(&self) -> u8 {
         match self {
-            Self::Switch { .. } | Self::Ready { .. } => 0,
+            Self::Switch { .. } | Self::CableFault { .. } | Self::Ready { .. } => 0,
             Self::GapOver { .. } | Self::FirstBit { .. } => 1,
             Self::TimerOver { timer, .. } if timer.is_first() => 2,
             Self::TimerOver { .. } | Self::DelimiterOver { .. } => 3,
-            Self::Hear { symbol: Symbol::Silence, .. } => 4,
-            Self::Hear { .. } => 5,
+            Self::Hear { symbol: Symbol::Silence, .. } | Self::Echo { is_on: false, .. } => 4,
+            Self::Hear { .. } | Self::Echo { .. } => 5,
             Self::MacOver { .. } => 6,
         }
     }

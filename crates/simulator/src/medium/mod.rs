@@ -54,6 +54,7 @@ pub(crate) struct UnderWay {
     pub(crate) mac_is_over: bool,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a signal or a state of its own")]
 pub(crate) struct Node<A> {
     pub(crate) access: A,
     /// Whether its MAC hears carrier.
@@ -65,6 +66,8 @@ pub(crate) struct Node<A> {
     own_carrier: bool,
     /// What it hears of each other node.
     pub(crate) heard: Reception,
+    /// Whether it hears its own signal come back from an open or shorted cable.
+    echoes: bool,
     pub(crate) under_way: Option<UnderWay>,
     /// Whether it backs off.
     backs_off: bool,
@@ -123,6 +126,7 @@ impl<A: Access> Node<A> {
             since: Instant::ZERO,
             own_carrier: false,
             heard: Reception::new(nodes),
+            echoes: false,
             under_way: None,
             backs_off: false,
             attempts: 0,
@@ -140,7 +144,7 @@ impl<A: Access> Node<A> {
     }
 
     fn inputs(&self) -> Inputs {
-        let others = self.heard.signals() > 0;
+        let others = self.heard.signals() > 0 || self.echoes;
         let carrier = others || self.own_carrier;
         // While it sends it receives nothing.
         let heard = if self.own_carrier { Heard::Nothing } else { self.heard.received() };
@@ -211,6 +215,12 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         for (station, of) in StationId::first(count).zip(&medium.switches) {
             for &(at, _) in of.access.iter().chain(&of.silent) {
                 new.schedule(at, Event::Switch { station });
+            }
+        }
+        if let Some(fault) = &medium.cable_fault {
+            for station in StationId::first(count) {
+                new.schedule(fault.from, Event::CableFault { station });
+                new.schedule(fault.to, Event::CableFault { station });
             }
         }
         new
@@ -362,7 +372,19 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
                     (latest(&of.access) && !latest(&of.silent), latest(&of.silent));
                 self.settle(now, station);
             }
+            Event::CableFault { station } => self.reflect(now, station),
+            Event::Echo { station, is_on } => {
+                self.nodes[station].echoes = is_on;
+                self.hear_change(now, station, !is_on);
+            }
         }
+    }
+
+    /// Let a node hear its own signal come back, where the cable sends it back.
+    fn reflect(&mut self, now: Instant, station: StationId) {
+        let Some(fault) = &self.compiled.cable_fault else { return };
+        let is_on = fault.reflects(now) && self.nodes[station].symbol != Symbol::Silence;
+        self.schedule(now + fault.echoes[station.index()], Event::Echo { station, is_on });
     }
 
     /// Do what a MAC does next, and what follows from it at its node.
@@ -571,6 +593,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
         node.symbol = symbol;
         node.since = now;
         self.spread(now, station, before, symbol);
+        self.reflect(now, station);
     }
 
     /// Let all nodes hear how a line changes.
@@ -609,8 +632,13 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             let is_right = !self.damaged[number.since(self.first_kept)] && !is_silent;
             self.hosts.receive(station, number, now, is_right);
         }
+        self.hear_change(now, station, symbol == Symbol::Silence);
+    }
+
+    /// What is heard at a station has changed; of one signal it is the end.
+    fn hear_change(&mut self, now: Instant, station: StationId, is_end: bool) {
         self.overlap(now, station);
-        if A::JOINS && symbol == Symbol::Silence && self.queue.next_at() == Some(now) {
+        if A::JOINS && is_end && self.queue.next_at() == Some(now) {
             self.closing.at = now;
             return self.closing.silent.push(station);
         }

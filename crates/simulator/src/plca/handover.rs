@@ -129,9 +129,11 @@ fn coming(machine: &Machine<'_>) -> Option<(Vec<Coming>, Instant)> {
                     coming[station].mac = at;
                 }
             }
-            Event::FirstBit { .. } | Event::Hear { .. } | Event::DelimiterOver { .. } => {
-                return None;
-            }
+            Event::FirstBit { .. }
+            | Event::Hear { .. }
+            | Event::DelimiterOver { .. }
+            | Event::CableFault { .. }
+            | Event::Echo { .. } => return None,
         }
     }
     Some((coming, switched))

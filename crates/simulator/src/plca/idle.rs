@@ -97,7 +97,9 @@ fn next_switch<H: Hosts>(machine: &Medium<'_, PlcaAccess, H>) -> Option<Instant>
             Event::Ready { .. }
             | Event::FirstBit { .. }
             | Event::Hear { .. }
-            | Event::DelimiterOver { .. } => return None,
+            | Event::DelimiterOver { .. }
+            | Event::CableFault { .. }
+            | Event::Echo { .. } => return None,
             Event::GapOver { .. } | Event::TimerOver { .. } | Event::MacOver { .. } => {}
         }
     }

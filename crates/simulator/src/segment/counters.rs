@@ -14,7 +14,7 @@ use ethermeter_traffic::calls::StationCalls;
 use ethermeter_traffic::coder::{Samples, VoiceSpec};
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_trial::counts::{
-    CallCounts, MediumCounts, StationBatches, StationCounts, StationVoice,
+    CallCounts, MediumCounts, StationBatches, StationCounts, StationGenerator, StationVoice,
 };
 use ethermeter_trial::{Counts, Phases};
 
@@ -478,6 +478,7 @@ impl Counters {
             .collect();
         stations.voice = voice.map(|voice| voice.finish(supplied));
         stations.calls = (!compiled.calls.is_empty()).then(|| call_counts(compiled));
+        stations.generator = of_generators(supplied);
         let cautions = cautions(compiled, &stations).into_iter().map(Into::into).collect();
         let media = vec![medium];
         let counts = Counts { window_ps, events, media, stations, cautions, ..Counts::default() };
@@ -553,6 +554,17 @@ impl Counters {
             ..StationCounts::default()
         }
     }
+}
+
+fn of_generators(supplied: &[Supplied]) -> Option<StationGenerator> {
+    supplied.iter().any(|of| of.generator.is_some()).then(|| {
+        let times = |of: &Supplied| of.generator.unwrap_or_default();
+        StationGenerator {
+            output_ps: supplied.iter().map(|of| times(of).output_ps).collect(),
+            transmitted_ps: supplied.iter().map(|of| times(of).transmitted_ps).collect(),
+            filling_ps: supplied.iter().map(|of| times(of).filling_ps).collect(),
+        }
+    })
 }
 
 fn without_tail(counts: &[u64]) -> Vec<u64> {

@@ -12,6 +12,7 @@ use crate::time::{Instant, Span};
 use ethermeter_ethernet::units::Bits;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::coder::Samples;
+use ethermeter_traffic::generator::GeneratorTimes;
 use ethermeter_traffic::{Offer, Purpose, Source, Stream};
 
 /// What the source of a station offered within the measured window.
@@ -25,14 +26,16 @@ pub struct Supplied {
     pub samples: Option<Samples>,
     /// Bits offered, of a source of the caller's own.
     pub custom_bits: Option<f64>,
+    /// What its buffers did, if it has a generator.
+    pub generator: Option<GeneratorTimes>,
 }
 
 impl Supplied {
     /// What a source offered, when nothing more happens.
     pub fn by(source: &mut Source) -> Self {
         let (offered, dropped) = source.finish();
-        let custom_bits = source.custom_bits();
-        Self { offered, dropped, samples: source.finish_voice(), custom_bits }
+        let (custom_bits, generator) = (source.custom_bits(), source.finish_generator());
+        Self { offered, dropped, samples: source.finish_voice(), custom_bits, generator }
     }
 }
 

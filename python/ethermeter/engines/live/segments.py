@@ -40,6 +40,7 @@ from ethermeter.scenario import (
     Flow,
     Host,
     Kind,
+    Medium,
     Node,
     PoissonArrivals,
     SamplesLengths,
@@ -160,10 +161,23 @@ def segment_trial(trial: Trial, hosts: Sequence[str]) -> SegmentTrial:
     scenario, later_ps = without_traces(trial.scenario), lead_of(trial.scenario).later_ps
     phases = scenario.phases
     moved = {name: getattr(phases, name) + later_ps for name in _BOUNDARIES}
-    scenario = structs.replace(scenario, phases=structs.replace(phases, **moved))
+    media = tuple([_later(medium, later_ps, moved["end_ps"]) for medium in scenario.media])
+    scenario = structs.replace(scenario, media=media, phases=structs.replace(phases, **moved))
     listener = hosts.index(LISTENER) if len(credit) == 1 else None
     told = CoreTrial(id=trial.id, seed=trial.seed, scenario=scenario)
     return SegmentTrial(trial=told, credit=tuple(credit), listener=listener)
+
+
+def _later(medium: Medium, by_ps: int, end_ps: int) -> Medium:
+    """Return a medium whose open or shorted cable, if any, is so later.
+
+    A fault that lasts beyond the later end of the trial, `end_ps`, lasts as long.
+    """
+    if (fault := medium.cable_fault) is None:
+        return medium
+    to_ps = fault.to_ps + by_ps if fault.to_ps < end_ps else fault.to_ps
+    moved = structs.replace(fault, from_ps=fault.from_ps + by_ps, to_ps=to_ps)
+    return structs.replace(medium, cable_fault=moved)
 
 
 def without_traces(scenario: Scenario) -> Scenario:

@@ -25,7 +25,7 @@ from ethermeter.results.interval import (
     ratio,
 )
 from ethermeter.results.query import MissingError, Results
-from ethermeter.studies.boggs1988 import problems
+from ethermeter.studies.boggs1988 import failures, problems
 from ethermeter.studies.boggs1988.curves import at, cycle_s, first, hosts_of, lengths_of, points_of
 from ethermeter.studies.judging import Entry, Finding, Rule, judged, measured_entries, rules_of
 from ethermeter.studies.rules import bend, is_straight
@@ -453,4 +453,4 @@ def _little(entry: Entry, results: Results, frames: Lengths, hosts: int, series:
     return f"{rise}, {entry.text('consequence')}"
 
 
-RULES: Mapping[str, Rule] = {**rules_of(globals()), **problems.RULES}
+RULES: Mapping[str, Rule] = {**rules_of(globals()), **problems.RULES, **failures.RULES}

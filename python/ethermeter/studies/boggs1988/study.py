@@ -9,6 +9,7 @@ STUDY = Study(
     package=__package__,
     experiments=(
         "schoch-hupp",
+        "queues",
         "pair",
         "i-2",
         "i-1",
@@ -16,6 +17,7 @@ STUDY = Study(
         "i-4",
         "i-3",
         "clusters",
+        "cable",
         "storm",
         "low-load",
         "backoff",
