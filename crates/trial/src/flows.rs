@@ -7,7 +7,7 @@ use ethermeter_ethernet::frame::{IPV4_HEADER, OVERHEAD, SHORTEST, TAG, UDP_HEADE
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::calls::Calls;
 use ethermeter_traffic::coder::VoiceSpec;
-use ethermeter_traffic::generator::{Generator, MOST_BUFFERS};
+use ethermeter_traffic::generator::Generator;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Shaping, SourceSpec};

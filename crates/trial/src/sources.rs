@@ -3,8 +3,8 @@
 use crate::fault::{Checked, Faults};
 use crate::limits::LONGEST_PS;
 use ethermeter_traffic::calls::{Calls, MOST_CALLS, SHORTEST_BETWEEN_PS};
+use ethermeter_traffic::generator::{Generator, MOST_BUFFERS};
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::source::{Generator, MOST_BUFFERS};
 use ethermeter_traffic::times::Times;
 
 impl Checked for Lengths {
