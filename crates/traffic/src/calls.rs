@@ -190,7 +190,9 @@ pub fn drawn(groups: &[Callers], seed: u64, window: Window) -> Vec<Vec<StationCa
         if now_ps >= window.stop_ps {
             break;
         }
-        lines.iter_mut().for_each(|line| line.end_before(now_ps));
+        for line in &mut lines {
+            line.end_before(now_ps);
+        }
         let calls = &groups[number].calls;
         let existing: usize = match calls.listen_ps {
             None => lines.iter().map(|line| line.ends.len()).sum(),
@@ -437,7 +439,7 @@ mod tests {
             let of = Calls { listen_ps, ..calls(S / 4, exponential(2e12), most) };
             together(&drawn(&[group(of, 12, &coder(None))], 3, window)[0], window)[0]
         };
-        assert_eq!(offered(None, None), offered(Some(3), None));
+        assert!((offered(None, None) - offered(Some(3), None)).abs() < 0.5, "as many");
         // By the time of listening later, of which a few more or fewer lie in the window.
         assert!((offered(None, None) - offered(Some(3), Some(S))).abs() < 20.0);
     }

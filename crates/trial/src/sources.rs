@@ -32,14 +32,13 @@ impl Checked for Generator {
 
 impl Checked for Calls {
     fn check(&self, faults: &mut Faults) {
-        let (shortest_ps, longest_ps) = (SHORTEST_BETWEEN_PS.into(), LONGEST_PS.into());
-        faults.range("every_ps", self.every_ps, shortest_ps, longest_ps);
+        faults.range("every_ps", self.every_ps, SHORTEST_BETWEEN_PS.into(), LONGEST_PS);
         faults.within("duration", |faults| self.duration.check(faults));
         if let Some(most) = self.most {
             faults.range("most", most, 1, MOST_CALLS.into());
         }
         if let Some(listen_ps) = self.listen_ps {
-            faults.range("listen_ps", listen_ps, 1, longest_ps);
+            faults.range("listen_ps", listen_ps, 1, LONGEST_PS);
             if self.most.is_none() {
                 faults.add("listen_ps", "must be given with most, the number of calls it is for");
             }
