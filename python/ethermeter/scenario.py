@@ -184,7 +184,7 @@ class Buffer(Table, frozen=True, kw_only=True):
     """Size of the memory; a frame that finds no room is dropped."""
     pause: Pause | None = None
     """Flow control by PAUSE frames; none if absent."""
-    shared: bool = False
+    shared: bool | None = None
     """Whether the size is that of one memory for all ports of the node; of each port if absent. Not
     with `pause`.
     """

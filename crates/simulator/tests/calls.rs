@@ -6,7 +6,7 @@ use ethermeter_simulator::plan::Plan;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_simulator::identity::StationId;
 use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::calls::Calls;
+use ethermeter_traffic::admission::Calls;
 use ethermeter_traffic::coder::Spurts;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;

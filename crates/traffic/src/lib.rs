@@ -16,7 +16,7 @@
 //! - [`generator`]: a process that fills a ring of buffers, and how full the queues of these are.
 //! - [`source`]: the supply of a station: saturated, generated into a ring of buffers, queued
 //!   arrivals, voice, or custom.
-//! - [`calls`]: calls that begin and end, under admission.
+//! - [`calls`]: the times in which a source is active. [`admission`]: which calls begin, by a rule.
 //! - [`token_bucket`]: the shaper of a flow.
 //! - [`classes`]: the traffic classes of a port. [`scheduler`]: which frame it sends next.
 //! - [`window`]: when a source is active and when it is measured.
@@ -27,6 +27,7 @@
 //!   of times; the schedule of these.
 //! - [`histogram`]: times in buckets of a fixed relative width.
 
+pub mod admission;
 pub mod arrivals;
 pub mod batches;
 mod buffers;

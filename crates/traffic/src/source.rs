@@ -170,7 +170,7 @@ impl Source {
     }
 
     /// The supply of `station` that is active in calls only; its kind of source suits them
-    /// ([`crate::calls::Calls::suit`]).
+    /// ([`crate::admission::Calls::suit`]).
     #[must_use]
     pub fn in_calls(
         spec: &SourceSpec,

@@ -2,7 +2,7 @@
 
 use crate::fault::{Checked, Faults};
 use crate::limits::LONGEST_PS;
-use ethermeter_traffic::calls::{Calls, MOST_CALLS, SHORTEST_BETWEEN_PS};
+use ethermeter_traffic::admission::{Calls, MOST_CALLS, SHORTEST_BETWEEN_PS};
 use ethermeter_traffic::generator::{Generator, MOST_BUFFERS};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;

@@ -1,7 +1,7 @@
 //! Stations that are alike but for their attachment points, and the flow that each of them sends.
 
+use ethermeter_traffic::admission::Calls;
 use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::calls::Calls;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::clocks::Comparing;
 use ethermeter_trial::fault::{Checked, Faults, check_range};
