@@ -25,7 +25,7 @@ def _iperf3(rate_bps: float) -> str:
 def _inputs(page: str, folder: Path) -> None:
     """Write the reader's files that a page begins with."""
     match page:
-        case "docs/tutorials/slow-copy.md":
+        case "docs/tutorials/slow-copy.md" | "docs/how-to/check-backoff.md":
             for capture in (DOCS / "captures").iterdir():
                 shutil.copy(capture, folder)
         case "docs/how-to/import-results.md":

@@ -165,6 +165,7 @@ def test_the_whole_study_is_planned_in_a_moment():
     assert time.process_time() - before_s < 2
     assert made.name == "boggs1988"
     others = {"schoch-hupp": 36, "pair": 30, "storm": 60, "low-load": 10, "backoff": 20}
+    others |= {"queues": 90, "cable": 12}
     figures, clusters, collapse = 5 * (230 + 240 + 240 + 216 + 216), 20 * 4, 45
     assert len(made.trials) == figures + clusters + collapse + sum(others.values())
     assert len({trial.seed for trial in made.trials}) == len(made.trials)

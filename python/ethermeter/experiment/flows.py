@@ -87,6 +87,8 @@ class Flow(FileTable, frozen=True, kw_only=True):
     """Messages or a transfer from a host, or from each host of a group."""
 
     OF = (scenario.Flow,)
+    LEFT_OUT = frozenset({"calls"})
+    ELSEWHERE = "it is of stations on a segment, not of flows in a network"
 
     name: Name | None = None
     """Name of the flow; "flow-0", "flow-1", … if absent. If hosts of groups send or receive, the
