@@ -1493,10 +1493,6 @@ class FlowKeys(TypedDict, total=False):
     of its last frame at the receiver or, onto a medium, to the end of its transmission. Messages
     beyond it are counted, not discarded.
     """
-    calls: CallsKeys | None
-    """Calls, in which alone it sends, for simulations of a segment only; it sends all the time if
-    absent.
-    """
 
 
 class MessageTableKeys(TypedDict, total=False):
@@ -1576,8 +1572,4 @@ class MessageTableKeys(TypedDict, total=False):
     """Longest delay that a message may have, up to 1000 s: from its arrival at the source to that
     of its last frame at the receiver or, onto a medium, to the end of its transmission. Messages
     beyond it are counted, not discarded.
-    """
-    calls: CallsKeys | None
-    """Calls, in which alone it sends, for simulations of a segment only; it sends all the time if
-    absent.
     """
