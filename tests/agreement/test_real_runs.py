@@ -262,7 +262,7 @@ def test_the_study_is_reproduced_from_one_command(tmp_path):
     assert len(summary["claims"]["claims"]) >= 20
     assert {file.name for file in (tmp_path / "run" / "experiments").iterdir()} == {
         *(f"{name}.toml" for name in ("backoff", "clusters", "collapse", "low-load", "pair")),
-        *("schoch-hupp.toml", "storm.toml"),
+        *("schoch-hupp.toml", "storm.toml", "queues.toml", "cable.toml"),
         *(f"i-{number}.toml" for number in range(1, 6)),
     }
 

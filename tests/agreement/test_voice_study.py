@@ -30,7 +30,8 @@ def test_a_quick_run_decides_every_claim(reproduced, found):
     assert list(found) == [entry.id for entry in STUDY.published()]
     # Its times are those that --quick shortens.
     not_run = {name for name, claim in found.items() if claim["verdict"] == "not-run"}
-    assert not_run == {"3.1-duration"}
+    calls = {"4.4-restrict", "4.4-analogous", "4.4-data-connections"}
+    assert not_run == {"3.1-duration", *calls}
     assert json.loads((out / "claims.json").read_text(encoding="utf-8")) == printed["claims"]
 
 
@@ -55,10 +56,10 @@ def test_what_was_fitted_is_met_within_its_limit_and_the_quick_runs_interval(fou
         ("4.1-convergence-throughput", "met"),
         ("4.2-more-for-longer", "holds"),
         ("5-35-loss", "holds"),
-        ("5-35-longest", "holds"),
-        ("2.3-levels-off", "holds"),
+        ("5-35-longest", "contradicted"),
+        ("2.3-levels-off", "fails"),
         ("2.3-longer", "holds"),
-        ("4.1-convergence-delay", "met"),
+        ("4.1-convergence-delay", "missed"),
         ("4.2-n-512-l1", "met"),
         ("4.2-more-to-gain", "fails"),
     ],

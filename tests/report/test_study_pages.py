@@ -67,7 +67,10 @@ STUDIES = {
             "voice-sensitivity": (8, 12),
         },
         series=("conversations", "data-load", "data-queued"),
-        tabled=("minimum", "maximum", "rate-70", "rate-84", "fairness", "fixed"),
+        tabled=(
+            *("minimum", "maximum", "rate-70", "rate-84", "fairness", "fixed"),
+            *("admission", "connections"),
+        ),
         short=("phases.settle='0 s'", "phases.transmit='500 ms'", "phases.measure='last 250 ms'"),
         replications=3,
         is_whole=False,  # `duration` has no other times here
@@ -222,7 +225,7 @@ PARTS = {
     ),
     "hughesjones2000/gigabit-latency": (
         (),
-        ["hj-gigabit", "explore", "series-gigabit-latency", "claims", "left-open"],
+        ["hj-gigabit", "explore", "series-gigabit-latency", "time-flow", "claims"],
     ),
 }
 """Overrides of an experiment, and the sections with which its page begins."""
