@@ -59,9 +59,9 @@ def takeoff(x: Floats, y: Floats) -> float:
 def bend(x: Sequence[float], y: Sequence[Estimate]) -> Estimate:
     """Slope of a curve's upper half over that of its lower half.
 
-    1 on a straight line; from 0 on about 3 on a square and 0.4 on a square root. `x`: increasing;
-    at least four points, of which the middle one of an odd number counts for neither half. `y`:
-    independent of each other.
+    1 on a straight line; with many points from 0 on, 3 on a square and 0.4 on a square root. `x`:
+    increasing; at least four points, of which the middle one of an odd number counts for neither
+    half. `y`: independent of each other.
 
     Examples
     --------
