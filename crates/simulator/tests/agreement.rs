@@ -16,6 +16,7 @@ use ethermeter_traffic::coder::Spurts;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff, CsmaCd, Mac};
 use ethermeter_trial::{Counts, Phases, Trial};
 use proptest::prelude::*;
+use std::ops::Range;
 
 const BIT: u64 = 10;
 
@@ -193,11 +194,11 @@ fn priority_wait(slot_ps: u64) -> impl Strategy<Value = u64> {
     prop_oneof![3 => Just(0), 2 => (1u64..4).prop_map(move |slots| slots * slot_ps), 1 => 1u64..3000, 1 => 1u64..30_000]
 }
 
-fn group(positions: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
+fn group(positions: usize, slot_ps: u64, members: Range<usize>) -> impl Strategy<Value = Group> {
     let limit = prop_oneof![Just(16u32), 1u32..6];
     (
         priority_wait(slot_ps),
-        prop::collection::vec(0..u32::try_from(positions).expect("few"), 1..6),
+        prop::collection::vec(0..u32::try_from(positions).expect("few"), members),
         frames_and_arrivals(),
         times(),
         backoff(),
@@ -243,10 +244,11 @@ fn group(positions: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
         )
 }
 
-fn trial() -> impl Strategy<Value = Trial> {
+/// Trials in which each of up to three groups has so many stations.
+fn trial(members: Range<usize>) -> impl Strategy<Value = Trial> {
     medium()
-        .prop_flat_map(|(constants, delays)| {
-            let group = group(delays.len(), constants.slot_bits * BIT);
+        .prop_flat_map(move |(constants, delays)| {
+            let group = group(delays.len(), constants.slot_bits * BIT, members.clone());
             let groups = prop::collection::vec(group, 1..4);
             (Just((constants, delays)), groups, any::<u64>(), 0u64..2000)
         })
@@ -342,24 +344,39 @@ fn recount(trial: &Trial, outcome: &Counts, trace: &[Attempt]) -> Result<(), Tes
     Ok(())
 }
 
+fn check_agreement(trial: &Trial) -> Result<(), TestCaseError> {
+    let [(fast, fast_trace), (reference, reference_trace)] = traces(trial).expect("a valid trial");
+    let first = fast_trace.iter().zip(&reference_trace).position(|(a, b)| a != b);
+    prop_assert!(
+        first.is_none() && fast_trace.len() == reference_trace.len(),
+        "attempt {first:?} of {} / {}: fast {:?} reference {:?}",
+        fast_trace.len(), reference_trace.len(),
+        first.map(|i| &fast_trace[i.saturating_sub(3)..=i]), first.map(|i| &reference_trace[i.saturating_sub(3)..=i]),
+    );
+    // As text, so that "no samples" (NaN) equals itself.
+    prop_assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
+    recount(trial, &fast, &fast_trace)?;
+    prop_assert_eq!(fast.media[0].time_ps.iter().sum::<u64>(), fast.window_ps);
+    prop_assert!(fast.media[0].time_ps[4] <= fast.window_ps, "idle time is not negative");
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn fast_and_reference_give_the_same_attempts(trial in trial()) {
-        let [(fast, fast_trace), (reference, reference_trace)] = traces(&trial).expect("a valid trial");
-        let first = fast_trace.iter().zip(&reference_trace).position(|(a, b)| a != b);
-        prop_assert!(
-            first.is_none() && fast_trace.len() == reference_trace.len(),
-            "attempt {first:?} of {} / {}: fast {:?} reference {:?}",
-            fast_trace.len(), reference_trace.len(),
-            first.map(|i| &fast_trace[i.saturating_sub(3)..=i]), first.map(|i| &reference_trace[i.saturating_sub(3)..=i]),
-        );
-        // As text, so that "no samples" (NaN) equals itself.
-        prop_assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
-        recount(&trial, &fast, &fast_trace)?;
-        prop_assert_eq!(fast.media[0].time_ps.iter().sum::<u64>(), fast.window_ps);
-        prop_assert!(fast.media[0].time_ps[4] <= fast.window_ps, "idle time is not negative");
+    fn fast_and_reference_give_the_same_attempts(trial in trial(1..6)) {
+        check_agreement(&trial)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 25, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// So many stations have their starts in blocks, and collide in larger numbers.
+    #[test]
+    fn so_they_do_with_many_stations(trial in trial(25..50)) {
+        check_agreement(&trial)?;
     }
 }
 

@@ -59,6 +59,27 @@ pub struct Attempt {
     pub length: Bits,
 }
 
+impl Attempt {
+    /// Of a station and its times only, as of a transmission that is not over.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn at(station: StationId, start: Instant, end: Instant) -> Self {
+        Self {
+            station,
+            ending: Ending::Collided,
+            late: false,
+            damaged: false,
+            attempts: 0,
+            samples: 0,
+            start,
+            end,
+            taken_up: Instant::ZERO,
+            arrived: Instant::ZERO,
+            length: Bits(0),
+        }
+    }
+}
+
 /// The frame that a transmitter holds, and its attempts.
 #[derive(Clone, Debug)]
 pub struct Transmitter {

@@ -1,6 +1,6 @@
 //! Medium access one contention after another, over flat arrays.
 //!
-//! `next[i]` holds the earliest time at which station *i* starts if no other station does first:
+//! [`Starts`] hold the earliest time at which each station starts if no other station does first:
 //! its ready time, put off by what it has heard so far. Time and station share a number (a *key*),
 //! so that the least key gives both. That station starts first; those that start no later than they
 //! hear it collide with it; every other station defers to the end of the gap after it. A station
@@ -22,7 +22,7 @@
 //!
 //! Stations with a *priority wait* listen on after the gap. A position has stations of one wait
 //! only ([`super::compiled`] splits those of several), so what is owed after a carrier belongs to
-//! the receiver's position and stands in the rows of `deferral`. Contentions stay closed: a station
+//! the receiver's position and stands in the rows of [`Starts`]. Contentions stay closed: a station
 //! that starts next has kept silence for the segment's gap at least, so its signals still arrive at
 //! every position after that gap is over there, and those without a wait remember nothing. A
 //! position that still listens then is restarted. But its gap and wait are watched to their end,
@@ -40,10 +40,13 @@
 
 use super::compiled::CompiledSegment;
 use super::counters::{Counters, Record};
+use super::deferrals::Deferrals;
 use super::overlapping::{Overlapping, Sender};
+use super::places::Places;
 #[cfg(target_arch = "x86_64")]
 use super::simd::Avx512;
-use super::simd::{Key, LANES, Lanes, NO_START, Portable, Row, Wait, Width};
+use super::simd::{Key, LANES, NO_START, Portable, Width};
+use super::starts::{Blocks, Flat, Starts};
 use super::station::Station;
 use crate::error::Error;
 use crate::identity::{PositionId, StationId};
@@ -81,7 +84,7 @@ pub(crate) fn contend<R: Record>(
 ) {
     #[cfg(target_arch = "x86_64")]
     {
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi2")]
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi1,bmi2,lzcnt,popcnt")]
         fn widest<R: Record>(
             avx512: Avx512,
             compiled: &CompiledSegment,
@@ -92,7 +95,7 @@ pub(crate) fn contend<R: Record>(
         ) {
             resolve_all(avx512, compiled, stations, first, counters, poll);
         }
-        #[target_feature(enable = "avx2,bmi2")]
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
         fn wide<R: Record>(
             compiled: &CompiledSegment,
             stations: &mut [Station],
@@ -107,9 +110,14 @@ pub(crate) fn contend<R: Record>(
             // SAFETY: the function needs the features that `avx512` proves, and no others.
             return unsafe { widest(avx512, compiled, stations, first, counters, poll) };
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt")
+        {
             #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
-            // SAFETY: the function needs the two features just detected, and no others.
+            // SAFETY: the function needs the features just detected, and no others.
             return unsafe { wide(compiled, stations, first, counters, poll) };
         }
     }
@@ -125,93 +133,98 @@ fn resolve_all<W: Width, R: Record>(
     counters: &mut R,
     poll: &mut Poll,
 ) {
-    if compiled.is_plain() {
-        Contention::<W, true>::new(width, compiled, first).run(stations, counters, poll);
+    if compiled.stations() <= Flat::<W>::MOST {
+        resolve_by(Flat::new(width, compiled), compiled, stations, first, counters, poll);
     } else {
-        Contention::<W, false>::new(width, compiled, first).run(stations, counters, poll);
+        resolve_by(Blocks::new(width, compiled), compiled, stations, first, counters, poll);
     }
 }
 
-/// For the few that contend at once.
 #[inline(always)]
-fn insertion_sort(keys: &mut [Key]) {
-    for sorted in 1..keys.len() {
-        let key = keys[sorted];
-        let mut at = sorted;
-        while at > 0 && keys[at - 1] > key {
-            keys[at] = keys[at - 1];
-            at -= 1;
+fn resolve_by<S: Starts, R: Record>(
+    starts: S,
+    compiled: &CompiledSegment,
+    stations: &mut [Station],
+    first: &[Instant],
+    counters: &mut R,
+    poll: &mut Poll,
+) {
+    if compiled.is_plain() {
+        Contention::<S, true>::new(starts, compiled).run(stations, first, counters, poll);
+    } else {
+        Contention::<S, false>::new(starts, compiled).run(stations, first, counters, poll);
+    }
+}
+
+/// A start as a key. No station starts once the test is over, which keeps keys from overflow.
+#[inline(always)]
+fn key_before(end: Instant, station: StationId, time: Instant) -> Key {
+    if time < end { Key::new(time, station) } else { NO_START }
+}
+
+/// Sort keys by the same steps whatever their order.
+#[inline(always)]
+fn sort_few<const N: usize>(keys: &mut [Key; N]) {
+    for unsorted in (1..N).rev() {
+        for at in 0..unsorted {
+            (keys[at], keys[at + 1]) = (keys[at].min(keys[at + 1]), keys[at].max(keys[at + 1]));
         }
-        keys[at] = key;
     }
 }
 
 /// `PLAIN` says that no station has a turnaround time, waits for higher priority or sends voice, so
 /// that nothing need be asked frame by frame.
-struct Contention<'w, W: Width, const PLAIN: bool> {
-    width: W,
-    compiled: &'w CompiledSegment,
-    next: Vec<Lanes>,
-    /// Row p, a key for each station: from the end of a transmission at position p to the end of
-    /// gap and wait at the station.
-    deferral: Vec<Row>,
+struct Contention<'c, S, const PLAIN: bool> {
+    compiled: &'c CompiledSegment,
+    starts: S,
     candidates: Vec<Key>,
-    senders: Vec<Sender>,
-    attempts: Vec<Attempt>,
-    /// The next starts of the senders, if no other station starts first.
-    own: Vec<(StationId, Key)>,
-    /// Delays between each sender and those before it, sender by sender.
-    between: Vec<Span>,
-    /// Last end of a sender at each position, where there is one.
-    ends: Vec<(PositionId, Key)>,
     end: Instant,
+    many: Many,
     overlapping: Overlapping,
+    /// What is heard at a position of a collision that parts.
+    heard: Deferrals,
+    arrivals: Vec<(Instant, Instant)>,
+    /// Whether each station is one of its senders.
+    sends: Vec<bool>,
 }
 
-impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
-    fn new(width: W, compiled: &'w CompiledSegment, first: &[Instant]) -> Self {
-        let stations = compiled.stations();
-        let blocks = stations.div_ceil(LANES);
-        let mut deferral = vec![[Wait::default(); LANES]; compiled.place_count * blocks];
-        for (p, row) in
-            PositionId::first(compiled.place_count).zip(deferral.chunks_exact_mut(blocks))
-        {
-            for ((wait, &q), station) in row
-                .as_flattened_mut()
-                .iter_mut()
-                .zip(&compiled.positions)
-                .zip(StationId::first(stations))
-            {
-                let silence = compiled.delay(p, q) + compiled.gaps[q].length;
-                *wait = Wait::new(silence + compiled.turnaround, station);
-            }
-        }
-        let mut new = Self {
-            width,
+/// Room for a collision of many.
+#[derive(Default)]
+struct Many {
+    senders: Vec<Sender>,
+    places: Places,
+    attempts: Vec<Attempt>,
+    ends: Vec<(PositionId, Key)>,
+    own: Vec<(StationId, Key)>,
+}
+
+impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
+    #[inline(always)]
+    fn new(starts: S, compiled: &'c CompiledSegment) -> Self {
+        Self {
             compiled,
-            candidates: vec![NO_START; (blocks + 1) * LANES],
-            // The lanes of the last block beyond the last station never start.
-            next: vec![[NO_START; LANES]; blocks],
-            deferral,
-            senders: Vec::with_capacity(stations),
-            attempts: Vec::with_capacity(stations),
-            own: Vec::with_capacity(stations),
-            between: Vec::new(),
-            ends: Vec::with_capacity(compiled.place_count),
+            starts,
+            candidates: vec![NO_START; compiled.stations().next_multiple_of(LANES) + LANES],
             end: Instant::from_ps(compiled.phases.end_ps),
+            many: Many::default(),
             overlapping: Overlapping::new(compiled),
-        };
-        for (station, &time) in StationId::first(stations).zip(first) {
-            let key = new.key(station, time + compiled.turnaround);
-            new.next.as_flattened_mut()[station] = key;
+            heard: Deferrals::default(),
+            arrivals: Vec::new(),
+            sends: vec![false; compiled.stations()],
         }
-        new
     }
 
-    /// A start as a key. No station starts once the test is over, which keeps keys from overflow.
     #[inline(always)]
     fn key(&self, station: StationId, time: Instant) -> Key {
-        if time < self.end { Key::new(time, station) } else { NO_START }
+        key_before(self.end, station, time)
+    }
+
+    /// Let stations start by their decisions. Returns the earliest start.
+    #[inline(always)]
+    fn start_at(&mut self, decisions: impl Iterator<Item = Instant>) -> Key {
+        let (turnaround, end) = (self.turnaround(), self.end);
+        let key = |(station, decision)| key_before(end, station, decision + turnaround);
+        self.starts.set((0..).map(StationId::from).zip(decisions).map(key))
     }
 
     /// From a decision to start to the first bit.
@@ -227,23 +240,34 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
     }
 
     #[inline(always)]
-    fn earliest(&self) -> Key {
-        self.next.as_flattened().iter().fold(NO_START, |least, &next| least.min(next))
-    }
-
-    #[inline(always)]
-    fn run<R: Record>(&mut self, stations: &mut [Station], counters: &mut R, poll: &mut Poll) {
-        let mut earliest = self.earliest();
+    fn run<R: Record>(
+        &mut self,
+        stations: &mut [Station],
+        first: &[Instant],
+        counters: &mut R,
+        poll: &mut Poll,
+    ) {
+        let mut earliest = self.start_at(first.iter().copied());
         while earliest.time() < self.end && poll.goes_on(earliest.time()) {
             // A station that starts later than this has heard the earliest before it decided,
             // wherever it is.
             let latest = earliest.time() + self.compiled.max_delay + self.turnaround();
             let until = Key::at((latest + Span::PICOSECOND).min(self.end));
-            let count = self.width.select(&self.next, until, &mut self.candidates);
-            earliest = match count {
-                1 => self.deliver(earliest.station(), earliest.time(), stations, counters),
-                2 => self.pair(stations, counters, poll),
-                _ => self.resolve(count, stations, counters, poll),
+            let count = self.starts.select(until, &mut self.candidates);
+            let next = match count {
+                1 => {
+                    let first = if S::KNOWS_STATION { earliest } else { self.candidates[0] };
+                    Some(self.deliver(first.station(), first.time(), stations, counters))
+                }
+                2 => self.resolve_few::<2, R>(stations, counters, poll),
+                3 => self.resolve_few::<3, R>(stations, counters, poll),
+                4 => self.resolve_few::<4, R>(stations, counters, poll),
+                5 => self.resolve_few::<5, R>(stations, counters, poll),
+                _ => None,
+            };
+            earliest = match next {
+                Some(next) => next,
+                None => self.resolve_many(count, stations, counters, poll),
             };
         }
     }
@@ -266,12 +290,7 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
         // It hears its own end at once; the others, also those at its position, later.
         let own = self.key(station, ready.max(end + self.gap(station)) + self.turnaround());
         let position = self.compiled.positions[station];
-        let earliest = self.width.defer(
-            &mut self.next,
-            &self.deferral,
-            &[(position, Key::at(end))],
-            &[(station, own)],
-        );
+        let earliest = self.starts.defer(&[(position, Key::at(end))], &[(station, own)]);
         // After the pass: what it wrote one by one is then written when the next pass reads it at
         // once.
         if PLAIN {
@@ -292,243 +311,266 @@ impl<'w, W: Width, const PLAIN: bool> Contention<'w, W, PLAIN> {
         }
     }
 
-    /// The two candidates would start before they hear each other, or nearly. Returns the earliest
-    /// next start.
+    /// `N` candidates would start, perhaps before they hear each other. Returns the earliest next
+    /// start, if all of them do.
     ///
-    /// Two senders hear each other before their jams are over, so their collision is closed, unless
-    /// a frame was over before.
+    /// The few that contend nearly always have a number of their own here, so that all loops over
+    /// them are unrolled: their ends would be guesses.
     #[inline(always)]
-    fn pair<R: Record>(
+    fn resolve_few<const N: usize, R: Record>(
         &mut self,
         stations: &mut [Station],
         counters: &mut R,
         poll: &mut Poll,
-    ) -> Key {
-        let compiled = self.compiled;
-        let [first, second] = [self.candidates[0], self.candidates[1]];
-        let (first, second) = (first.min(second), first.max(second));
-        let ((a, start_a), (b, start_b)) =
-            ((first.station(), first.time()), (second.station(), second.time()));
-        let (place_a, place_b) = (compiled.positions[a], compiled.positions[b]);
-        let delay = compiled.delay(place_a, place_b);
-        if start_b - self.turnaround() > start_a + delay {
-            return self.deliver(a, start_a, stations, counters);
+    ) -> Option<Key> {
+        let mut keys = [NO_START; N];
+        keys.copy_from_slice(&self.candidates[..N]);
+        sort_few(&mut keys);
+        let mut senders = keys.map(|key| self.sender(key));
+        for index in 1..N {
+            let (before, this) = senders.split_at_mut(index);
+            if !self.hears(before, &mut this[0]) {
+                return None;
+            }
         }
-        let heard_b = if PLAIN { start_a + delay } else { start_b.max(start_a + delay) };
-        let heard_a = start_b + delay;
-        let unnoticed = heard_a >= start_a + self.packet_time(&stations[a], start_a)
-            || heard_b >= start_b + self.packet_time(&stations[b], start_b);
-        if unnoticed {
-            self.senders.clear();
-            return self.go_on_overlapping(stations, counters, poll);
+        let Some(closed) = self.end_senders(&mut senders, stations) else {
+            return Some(self.go_on_overlapping((&[], &[]), stations, counters, poll));
+        };
+        self.silence_few(&mut senders);
+        let mut attempts = senders.map(|of| Attempt::at(of.station, of.start, of.end));
+        let mut own = [(StationId::from(0), NO_START); N];
+        let calm = self.back_off(&mut senders, stations, &mut attempts, &mut own);
+        let ends = senders.map(|of| (of.position, Key::at(of.end)));
+        // A collision that parts is like a closed one as long as no station starts between its
+        // parts.
+        if !closed
+            && (!calm
+                || self.starts.puts_off(&ends, &own) && self.somebody_starts_between(&senders))
+        {
+            return Some(self.go_on_overlapping((&senders, &attempts), stations, counters, poll));
         }
-        let end_a = heard_a.max(start_a + compiled.preamble) + compiled.jam;
-        let end_b = heard_b.max(start_b + compiled.preamble) + compiled.jam;
-        let (attempt_a, own_a) =
-            self.back_off(stations, (a, start_a, end_a, heard_a), end_a.max(end_b + delay));
-        let (attempt_b, own_b) =
-            self.back_off(stations, (b, start_b, end_b, heard_b), end_b.max(end_a + delay));
-        let ends = [(place_a, Key::at(end_a)), (place_b, Key::at(end_b))];
-        let earliest =
-            self.width.defer(&mut self.next, &self.deferral, &ends, &[(a, own_a), (b, own_b)]);
-        counters.record_collision(&[attempt_a, attempt_b]);
-        earliest
+        let earliest = self.starts.defer(&ends, &own);
+        counters.record_collision(&attempts);
+        Some(earliest)
     }
 
-    /// A sender, its start and end and when it heard the collision; `silent` is when it hears the
-    /// last of it. Returns its attempt and its next start.
+    /// The same for any number of candidates, position by position: the work grows with their
+    /// number, and not with that of their pairs.
     #[inline(always)]
-    fn back_off(
-        &self,
-        stations: &mut [Station],
-        (station, start, end, heard): (StationId, Instant, Instant, Instant),
-        silent: Instant,
-    ) -> (Attempt, Key) {
-        let (attempt, ready) =
-            stations[station].collide(start, end, heard - start > self.compiled.slot);
-        (attempt, self.key(station, ready.max(silent + self.gap(station)) + self.turnaround()))
-    }
-
-    /// `count` candidates would start, perhaps before they hear each other. Returns the earliest
-    /// next start.
-    #[inline(always)]
-    fn resolve<R: Record>(
+    fn resolve_many<R: Record>(
         &mut self,
         count: usize,
         stations: &mut [Station],
         counters: &mut R,
         poll: &mut Poll,
     ) -> Key {
-        insertion_sort(&mut self.candidates[..count]);
-        self.choose_senders(count);
-        if let [alone] = self.senders[..] {
-            return self.deliver(alone.station, alone.start, stations, counters);
-        }
-        let Some(closed) = self.end_senders(stations) else {
-            self.senders.clear();
-            return self.go_on_overlapping(stations, counters, poll);
-        };
-        if !PLAIN && !closed && self.somebody_missed_another() {
-            self.senders.clear();
-            return self.go_on_overlapping(stations, counters, poll);
-        }
-        self.silence_senders();
-        let calm = self.back_off_senders(stations);
-        // A collision that parts is like a closed one as long as no station starts between its
-        // parts.
-        if !closed
-            && (!calm || self.width.puts_off(&self.next, &self.deferral, &self.ends, &self.own))
-        {
-            return self.go_on_overlapping(stations, counters, poll);
-        }
-        let earliest = self.width.defer(&mut self.next, &self.deferral, &self.ends, &self.own);
-        counters.record_collision(&self.attempts);
+        self.candidates[..count].sort_unstable();
+        let mut many = std::mem::take(&mut self.many);
+        let earliest = self.resolve_in(&mut many, count, stations, counters, poll);
+        self.many = many;
         earliest
     }
 
-    /// Of the first `count` candidates, in their order, those that start before they hear another;
-    /// and when each hears others.
     #[inline(always)]
-    fn choose_senders(&mut self, count: usize) {
-        let turnaround = self.turnaround();
-        self.senders.clear();
-        self.between.clear();
-        for &key in &self.candidates[..count] {
-            let (start, station) = (key.time(), key.station());
-            let position = self.compiled.positions[station];
-            let row = self.compiled.delays_from(position);
-            let known = self.between.len();
-            let (mut first, mut last) = (Instant::NEVER, Instant::ZERO);
-            for other in &self.senders {
-                let delay = row[other.position];
-                self.between.push(delay);
-                first = first.min(other.start + delay);
-                last = last.max(other.start + delay);
-            }
-            // What it hears in the instant in which it decides does not keep it from starting.
-            if start - turnaround > first {
-                self.between.truncate(known);
-                continue;
-            }
-            for (other, delay) in self.senders.iter_mut().zip(self.between[known..].iter().copied())
-            {
-                other.heard = other.heard.min(start + delay);
-                other.last_arrival = other.last_arrival.max(start + delay);
-            }
-            self.senders.push(Sender {
-                station,
-                position,
-                start,
-                end: Instant::ZERO,
-                heard: first,
-                last_arrival: last,
-                silent: Instant::ZERO,
-                ready: Instant::ZERO,
-            });
+    fn resolve_in<R: Record>(
+        &mut self,
+        Many { senders, places, attempts, ends, own }: &mut Many,
+        count: usize,
+        stations: &mut [Station],
+        counters: &mut R,
+        poll: &mut Poll,
+    ) -> Key {
+        let compiled = self.compiled;
+        let candidates = self.candidates[..count].iter().map(|&key| self.sender(key));
+        places.choose(compiled, candidates, self.turnaround(), senders);
+        if let [alone] = senders[..] {
+            return self.deliver(alone.station, alone.start, stations, counters);
         }
+        places.let_hear(compiled, senders);
+        let Some(closed) = self.end_senders(senders, stations) else {
+            return self.go_on_overlapping((&[], &[]), stations, counters, poll);
+        };
+        places.silence(compiled, senders);
+        attempts.clear();
+        attempts.extend(senders.iter().map(|of| Attempt::at(of.station, of.start, of.end)));
+        own.resize(senders.len(), (StationId::from(0), NO_START));
+        let calm = self.back_off(senders, stations, attempts, own);
+        ends.clear();
+        ends.extend(places.ends());
+        if !closed
+            && (!calm || self.starts.puts_off(ends, own) && self.somebody_starts_between(senders))
+        {
+            return self.go_on_overlapping((senders, attempts), stations, counters, poll);
+        }
+        let earliest = self.starts.defer(ends, own);
+        counters.record_collision(attempts);
+        earliest
+    }
+
+    /// The station of a key, which starts then and has heard nothing yet.
+    #[inline(always)]
+    fn sender(&self, key: Key) -> Sender {
+        let station = key.station();
+        Sender {
+            station,
+            position: self.compiled.positions[station],
+            start: key.time(),
+            end: Instant::ZERO,
+            heard: Instant::NEVER,
+            last_arrival: Instant::ZERO,
+            silent: Instant::ZERO,
+            ready: Instant::ZERO,
+        }
+    }
+
+    /// Let those who start before `this` one and it hear each other, if it starts before it hears
+    /// one of them. Returns whether it does.
+    #[inline(always)]
+    fn hears(&self, before: &mut [Sender], this: &mut Sender) -> bool {
+        let delays = self.compiled.delays_from(this.position);
+        for other in &*before {
+            let arrival = other.start + delays[other.position];
+            this.heard = this.heard.min(arrival);
+            this.last_arrival = this.last_arrival.max(arrival);
+        }
+        // What it hears in the instant in which it decides does not keep it from starting.
+        if this.start - self.turnaround() > this.heard {
+            return false;
+        }
+        for other in before {
+            let arrival = this.start + delays[other.position];
+            other.heard = other.heard.min(arrival);
+            other.last_arrival = other.last_arrival.max(arrival);
+        }
+        true
     }
 
     /// Contentions overlap for a while, after the collision of `senders`, if there are any.
     #[inline(never)]
     fn go_on_overlapping<R: Record>(
         &mut self,
+        senders: (&[Sender], &[Attempt]),
         stations: &mut [Station],
         counters: &mut R,
         poll: &mut Poll,
     ) -> Key {
-        let keys = &self.next.as_flattened()[..stations.len()];
         // Overlapping contentions know decisions.
         let turnaround = self.turnaround();
-        let start_of =
-            |key: Key| if key == NO_START { Instant::NEVER } else { key.time() - turnaround };
-        let starts = keys.iter().map(|&key| start_of(key));
-        let senders = (&self.senders[..], &self.attempts[..]);
-        self.overlapping.run(self.compiled, starts, senders, stations, counters, poll);
-        for station in StationId::first(stations.len()) {
-            let key = self.key(station, self.overlapping.decisions()[station] + turnaround);
-            self.next.as_flattened_mut()[station] = key;
-        }
-        self.earliest()
+        let decision = |station| match self.starts.of(station) {
+            NO_START => Instant::NEVER,
+            key => key.time() - turnaround,
+        };
+        let decisions = StationId::first(stations.len()).map(decision);
+        self.overlapping.run(self.compiled, decisions, senders, stations, counters, poll);
+        let decisions = std::mem::take(&mut self.overlapping.ready);
+        let earliest = self.start_at(decisions.iter().copied());
+        self.overlapping.ready = decisions;
+        earliest
     }
 
     /// Work out when each sender ends. Returns whether every one hears every other before its own
-    /// end; nothing if a frame is over before its sender hears another.
+    /// end; nothing if a frame is over before its sender hears another, or if a sender turned around
+    /// while it heard another from begin to end, and so did not collide with that one.
     #[inline(always)]
-    fn end_senders(&mut self, stations: &[Station]) -> Option<bool> {
+    fn end_senders(&self, senders: &mut [Sender], stations: &[Station]) -> Option<bool> {
         let compiled = self.compiled;
-        let mut closed = true;
-        for sender in &mut self.senders {
+        // Two hear each other before their jams are over.
+        let (mut closed, mut unnoticed) = (true, false);
+        let is_pair = senders.len() == 2;
+        for sender in &mut *senders {
             sender.heard = sender.heard.max(sender.start);
             sender.end = sender.heard.max(sender.start + compiled.preamble) + compiled.jam;
             sender.silent = sender.end;
-            let station = &stations[sender.station];
-            let packet = if PLAIN {
-                compiled.packet_time(station.length())
-            } else {
-                station.packet_time(compiled, sender.start)
-            };
-            if sender.heard >= sender.start + packet {
-                return None;
-            }
-            closed &= sender.last_arrival <= sender.end;
+            let packet = self.packet_time(&stations[sender.station], sender.start);
+            unnoticed |= sender.heard >= sender.start + packet;
+            closed &= is_pair || sender.last_arrival <= sender.end;
         }
-        Some(closed)
+        let missed = !PLAIN && !closed && self.somebody_missed_another(senders);
+        (!unnoticed && !missed).then_some(closed)
     }
 
-    /// Whether a sender turned around while it heard another from begin to end, and so did not
-    /// collide with that one when it started.
+    /// Whether a sender started after it had heard another from begin to end.
     #[inline(always)]
-    fn somebody_missed_another(&self) -> bool {
-        let mut between = self.between.iter();
-        let mut missed = false;
-        for (index, this) in self.senders.iter().enumerate() {
-            for (other, &delay) in self.senders[..index].iter().zip(&mut between) {
-                missed |= other.end + delay < this.start;
-            }
+    fn somebody_missed_another(&self, senders: &[Sender]) -> bool {
+        senders.iter().enumerate().any(|(index, this)| {
+            let delays = self.compiled.delays_from(this.position);
+            let missed = |other: &Sender| other.end + delays[other.position] < this.start;
+            senders[..index].iter().any(missed)
+        })
+    }
+
+    /// Whether a station that is not one of the senders starts between the parts of their collision.
+    #[inline(never)]
+    fn somebody_starts_between(&mut self, senders: &[Sender]) -> bool {
+        let (compiled, turnaround) = (self.compiled, self.turnaround());
+        for sender in senders {
+            self.sends[sender.station] = true;
         }
-        missed
+        let found = PositionId::first(compiled.place_count).any(|position| {
+            let delays = compiled.delays_from(position);
+            let arrival = |of: &Sender| {
+                let delay = delays[of.position];
+                (of.start + delay, of.end + delay)
+            };
+            self.arrivals.clear();
+            self.arrivals.extend(senders.iter().map(arrival));
+            self.arrivals.sort_unstable();
+            let gap = compiled.gaps[position];
+            self.heard.list.clear();
+            self.arrivals.iter().for_each(|&(on, off)| self.heard.hear(on, off, gap));
+            // Some of what is heard in a gap is not deferred to.
+            let last = self.arrivals.iter().map(|&(_, off)| off).max().expect("there are senders");
+            let over = last + gap.length;
+            let here = StationId::first(compiled.stations()).zip(&compiled.positions);
+            let others = here.filter(|&(station, &of)| of == position && !self.sends[station]);
+            let first = others.map(|(station, _)| self.starts.of(station)).min();
+            first.is_some_and(|first| {
+                first != NO_START && self.heard.decision(first.time() - turnaround, gap) < over
+            })
+        });
+        for sender in senders {
+            self.sends[sender.station] = false;
+        }
+        found
     }
 
     /// Work out when each sender hears the last of the others.
     #[inline(always)]
-    fn silence_senders(&mut self) {
-        let mut between = self.between.iter();
-        for index in 1..self.senders.len() {
-            let (before, this) = self.senders.split_at_mut(index);
+    fn silence_few(&self, senders: &mut [Sender]) {
+        for index in 1..senders.len() {
+            let (before, this) = senders.split_at_mut(index);
             let this = &mut this[0];
-            for (other, &delay) in before.iter_mut().zip(&mut between) {
+            let delays = self.compiled.delays_from(this.position);
+            for other in before {
+                let delay = delays[other.position];
                 this.silent = this.silent.max(other.end + delay);
                 other.silent = other.silent.max(this.end + delay);
             }
         }
     }
 
-    /// Note the attempts of the senders, where and when they ended, and when they start next: after
-    /// all is silent.
+    /// Note the attempts of the senders, and when they start next: after all is silent.
     ///
     /// Returns whether that is so: not for one that is silent itself before it hears another, and
     /// ready before that is over.
     #[inline(always)]
-    fn back_off_senders(&mut self, stations: &mut [Station]) -> bool {
-        self.ends.clear();
-        self.own.clear();
-        self.attempts.clear();
+    fn back_off(
+        &self,
+        senders: &mut [Sender],
+        stations: &mut [Station],
+        attempts: &mut [Attempt],
+        own: &mut [(StationId, Key)],
+    ) -> bool {
         let mut calm = true;
-        for index in 0..self.senders.len() {
-            let Sender { station, position, start, end, heard, last_arrival, silent, .. } =
-                self.senders[index];
+        for ((sender, attempt), own) in senders.iter_mut().zip(attempts).zip(own) {
+            let &mut Sender { station, start, end, heard, last_arrival, silent, .. } = sender;
             let late = heard - start > self.compiled.slot;
-            let (attempt, ready) = stations[station].collide(start, end, late);
-            self.senders[index].ready = ready;
-            self.attempts.push(attempt);
+            let ready;
+            (*attempt, ready) = stations[station].collide(start, end, late);
+            sender.ready = ready;
             let over = silent + self.gap(station);
-            self.own.push((station, self.key(station, ready.max(over) + self.turnaround())));
+            *own = (station, self.key(station, ready.max(over) + self.turnaround()));
             calm &= last_arrival <= end || ready >= over;
-            let end = Key::at(end);
-            match self.ends.iter_mut().find(|(other, _)| *other == position) {
-                Some((_, last)) => *last = (*last).max(end),
-                None => self.ends.push((position, end)),
-            }
         }
         calm
     }

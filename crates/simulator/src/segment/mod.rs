@@ -5,8 +5,8 @@
 //! - [`station`]: one station: its source and its [`crate::mac::transmitter`]. Shared by both
 //!   implementations.
 //! - [`mod@reference`]: a segment event by event, on [`crate::medium`].
-//! - [`fast`]: one contention after another over flat arrays, with `simd`; where contentions
-//!   overlap, `overlapping` with `deferrals`. This is what runs.
+//! - [`fast`]: one contention after another over flat arrays, with `starts`, `simd` and `places`;
+//!   where contentions overlap, `overlapping` with `deferrals`. This is what runs.
 //! - [`counters`]: what is counted, from attempts in the order of their starts.
 
 pub mod compiled;
@@ -16,6 +16,8 @@ pub mod fast;
 pub mod group;
 pub mod hosts;
 mod overlapping;
+mod places;
 pub mod reference;
 mod simd;
+mod starts;
 pub mod station;

@@ -33,7 +33,6 @@ use crate::identity::{PositionId, StationId};
 use crate::mac::transmitter::{Attempt, Ending};
 use crate::time::Instant;
 use crate::watch::Poll;
-use ethermeter_ethernet::units::Bits;
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
@@ -77,7 +76,7 @@ pub(super) struct Sender {
 /// It keeps its arrays between one use and the next.
 pub(crate) struct Overlapping {
     /// When each station is ready; at the end, when it decides to start next.
-    ready: Vec<Instant>,
+    pub(super) ready: Vec<Instant>,
     sent: Vec<Sent>,
     /// The last transmission of each station in these contentions, unless it is forgotten.
     latest: Vec<u32>,
@@ -91,6 +90,8 @@ pub(crate) struct Overlapping {
     /// By station: the same for each sender, if `has_base`.
     own_bases: Vec<Deferrals>,
     has_base: Vec<bool>,
+    /// By station: when a sender decides to start next, if it was worked out since the last start.
+    decided: Vec<Option<Instant>>,
     members: Vec<Vec<StationId>>,
     /// The earliest ready time at each position, of stations that are not senders.
     first_ready: Vec<Instant>,
@@ -128,6 +129,7 @@ impl Overlapping {
             bases: vec![Deferrals::default(); compiled.place_count],
             own_bases: vec![Deferrals::default(); compiled.stations()],
             has_base: vec![false; compiled.stations()],
+            decided: vec![None; compiled.stations()],
             members,
             first_ready: vec![Instant::NEVER; compiled.place_count],
             deferrals: vec![Deferrals::default(); compiled.place_count],
@@ -140,12 +142,6 @@ impl Overlapping {
             gaps_over: Vec::new(),
             own_decisions: Vec::new(),
         }
-    }
-
-    /// When each station decides to start next, once contentions are closed, if no other station
-    /// starts first.
-    pub(crate) fn decisions(&self) -> &[Instant] {
-        &self.ready
     }
 
     /// Overlapping contentions that begin when contentions are closed and `decisions` are the next
@@ -323,9 +319,14 @@ impl Overlapping {
     }
 
     fn own_decision(&mut self, compiled: &CompiledSegment, station: StationId) -> Instant {
+        if let Some(decision) = self.decided[station] {
+            return decision;
+        }
         self.hear_own(compiled, station, Instant::NEVER);
         let position = compiled.positions[station];
-        self.scratch.decision(self.ready[station], compiled.gaps[position])
+        let decision = self.scratch.decision(self.ready[station], compiled.gaps[position]);
+        self.decided[station] = Some(decision);
+        decision
     }
 
     fn hear_everywhere(&mut self, compiled: &CompiledSegment) {
@@ -370,6 +371,9 @@ impl Overlapping {
         if this.heard < Instant::NEVER {
             this.end = collision_end(compiled, &this);
         }
+        for &sender in &self.senders {
+            self.decided[sender] = None;
+        }
         self.add_sender(station);
         self.sent.push(this);
         self.find_first_ready(position);
@@ -383,6 +387,7 @@ impl Overlapping {
             self.senders.push(station);
         }
         self.has_base[station] = false;
+        self.decided[station] = None;
         self.latest[station] = small(self.sent.len());
     }
 
@@ -412,6 +417,7 @@ impl Overlapping {
             station.collide(sent.start, sent.end, sent.heard - sent.start > compiled.slot)
         };
         self.ready[sent.station] = ready;
+        self.decided[sent.station] = None;
         self.sent[index].over = true;
         self.sent[index].attempt = Some(attempt);
     }
@@ -550,17 +556,5 @@ fn finished(sent: &Sent) -> Attempt {
 
 /// A transmission as an attempt, for its station and times only.
 fn as_attempt(sent: &Sent) -> Attempt {
-    Attempt {
-        station: sent.station,
-        ending: Ending::Collided,
-        late: false,
-        damaged: false,
-        attempts: 0,
-        samples: 0,
-        start: sent.start,
-        end: sent.end,
-        taken_up: Instant::ZERO,
-        arrived: Instant::ZERO,
-        length: Bits(0),
-    }
+    Attempt::at(sent.station, sent.start, sent.end)
 }

@@ -31,10 +31,13 @@ pub(crate) struct Wait(u64);
 pub(crate) const NO_START: Key = Key(u64::MAX);
 
 impl Key {
+    /// Before every start.
+    pub(crate) const BEFORE_ALL: Self = Self(0);
+
     /// A start of a station.
     #[inline(always)]
     pub(crate) fn new(time: Instant, station: StationId) -> Self {
-        Self::at(time) + Wait::new(Span::ZERO, station)
+        Self::at(time) + Wait::station(station)
     }
 
     /// A time, before all starts in its instant.
@@ -61,6 +64,12 @@ impl Wait {
     pub(crate) fn new(time: Span, station: StationId) -> Self {
         Self((time.ps() << STATION_BITS) + u64::from(station.number()))
     }
+
+    /// No time until a start of a station.
+    #[inline(always)]
+    pub(crate) fn station(station: StationId) -> Self {
+        Self::new(Span::ZERO, station)
+    }
 }
 
 impl Add<Wait> for Key {
@@ -81,12 +90,10 @@ pub(crate) type Lanes = [Key; LANES];
 /// How long eight stations wait.
 pub(crate) type Row = [Wait; LANES];
 
-/// The most stations for which the wide form of [`Width::defer`] is made: their lanes fit into one
-/// mask.
-#[cfg(target_arch = "x86_64")]
-const WIDEST: usize = 64 / LANES;
+/// The most blocks of eight stations for which operations are made: their lanes fit into one mask.
+pub(crate) const WIDEST: usize = 64 / LANES;
 
-/// The instructions that operations use.
+/// The instructions that operations on at most [`WIDEST`] blocks use.
 pub(crate) trait Width: Copy {
     /// Write the keys before `until` to `found`, in the order of the stations. Returns how many
     /// there are.
@@ -96,7 +103,7 @@ pub(crate) trait Width: Copy {
 
     /// Put every start off to the end of the gap after transmissions. Returns the earliest start.
     ///
-    /// `ends` are positions and times, these as keys; row p of `rows`, as long as `next`, says how
+    /// `ends` are positions and times, keys as keys; row p of `rows`, as long as `next`, says how
     /// long the gap is over after an end at position p. The stations of `own` start at the keys
     /// given there.
     fn defer(
@@ -115,6 +122,21 @@ pub(crate) trait Width: Copy {
         ends: &[(PositionId, Key)],
         own: &[(StationId, Key)],
     ) -> bool;
+
+    /// The lanes of `keys`, each at least `from` and its wait later.
+    fn put_off(self, keys: &Lanes, from: Key, waits: &Row) -> Lanes;
+
+    /// The later of two, lane by lane.
+    fn later(self, keys: &Lanes, others: &Lanes) -> Lanes;
+
+    /// The earlier of two, lane by lane.
+    fn earlier(self, keys: &Lanes, others: &Lanes) -> Lanes;
+
+    /// A bit for each lane in which the key is before the other one.
+    fn before(self, keys: &Lanes, others: &Lanes) -> u8;
+
+    /// The least of the lanes.
+    fn least(self, keys: &Lanes) -> Key;
 }
 
 /// Instructions of any processor.
@@ -177,6 +199,31 @@ impl Width for Portable {
         };
         ends.iter().find(early).is_some()
     }
+
+    #[inline(always)]
+    fn put_off(self, keys: &Lanes, from: Key, waits: &Row) -> Lanes {
+        std::array::from_fn(|lane| keys[lane].max(from + waits[lane]))
+    }
+
+    #[inline(always)]
+    fn later(self, keys: &Lanes, others: &Lanes) -> Lanes {
+        std::array::from_fn(|lane| keys[lane].max(others[lane]))
+    }
+
+    #[inline(always)]
+    fn earlier(self, keys: &Lanes, others: &Lanes) -> Lanes {
+        std::array::from_fn(|lane| keys[lane].min(others[lane]))
+    }
+
+    #[inline(always)]
+    fn before(self, keys: &Lanes, others: &Lanes) -> u8 {
+        (0..LANES).fold(0, |found, lane| found | u8::from(keys[lane] < others[lane]) << lane)
+    }
+
+    #[inline(always)]
+    fn least(self, keys: &Lanes) -> Key {
+        keys.iter().copied().fold(NO_START, Key::min)
+    }
 }
 
 /// Instructions with 512-bit registers: a value is proof that this processor and its system have
@@ -187,13 +234,17 @@ pub(crate) struct Avx512(());
 
 #[cfg(target_arch = "x86_64")]
 impl Avx512 {
-    /// A proof that there are `avx512f`, `avx512vl`, `avx512dq`, `avx2` and `bmi2`, if there are.
+    /// A proof that there are `avx512f`, `avx512vl`, `avx512dq`, `avx2`, `bmi1`, `bmi2`, `lzcnt` and
+    /// `popcnt`, if there are.
     pub(crate) fn detect() -> Option<Self> {
         let is_there = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("bmi2");
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
         is_there.then_some(Self(()))
     }
 }
@@ -203,7 +254,7 @@ impl Width for Avx512 {
     #[inline(always)]
     fn select(self, next: &[Lanes], until: Key, found: &mut [Key]) -> usize {
         #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
-        // SAFETY: the function needs avx512f, which `self` proves; its arguments are checked.
+        // SAFETY: the function needs avx512f and popcnt, which `self` proves; its arguments are checked.
         unsafe {
             wide::select(next, until, found)
         }
@@ -217,11 +268,8 @@ impl Width for Avx512 {
         ends: &[(PositionId, Key)],
         own: &[(StationId, Key)],
     ) -> Key {
-        if next.len() > WIDEST {
-            return Portable.defer(next, rows, ends, own);
-        }
         #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
-        // SAFETY: the function needs avx512f, which `self` proves; its arguments are checked.
+        // SAFETY: the function needs avx512f and popcnt, which `self` proves; its arguments are checked.
         unsafe {
             wide::defer(next, rows, ends, own)
         }
@@ -235,13 +283,55 @@ impl Width for Avx512 {
         ends: &[(PositionId, Key)],
         own: &[(StationId, Key)],
     ) -> bool {
-        if next.len() > WIDEST {
-            return Portable.puts_off(next, rows, ends, own);
-        }
         #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
-        // SAFETY: the function needs avx512f, which `self` proves; its arguments are checked.
+        // SAFETY: the function needs avx512f and popcnt, which `self` proves; its arguments are checked.
         unsafe {
             wide::puts_off(next, rows, ends, own)
+        }
+    }
+
+    #[inline(always)]
+    fn put_off(self, keys: &Lanes, from: Key, waits: &Row) -> Lanes {
+        #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+        // SAFETY: the function needs avx512f and popcnt, which `self` proves; its arguments are checked.
+        unsafe {
+            wide::put_off(keys, from, waits)
+        }
+    }
+
+    #[inline(always)]
+    fn later(self, keys: &Lanes, others: &Lanes) -> Lanes {
+        #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+        // SAFETY: the function needs avx512f and popcnt, which `self` proves; its arguments are checked.
+        unsafe {
+            wide::later(keys, others)
+        }
+    }
+
+    #[inline(always)]
+    fn earlier(self, keys: &Lanes, others: &Lanes) -> Lanes {
+        #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+        // SAFETY: the function needs avx512f and popcnt, which `self` proves; its arguments are checked.
+        unsafe {
+            wide::earlier(keys, others)
+        }
+    }
+
+    #[inline(always)]
+    fn before(self, keys: &Lanes, others: &Lanes) -> u8 {
+        #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+        // SAFETY: the function needs avx512f and popcnt, which `self` proves; its arguments are checked.
+        unsafe {
+            wide::before(keys, others)
+        }
+    }
+
+    #[inline(always)]
+    fn least(self, keys: &Lanes) -> Key {
+        #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
+        // SAFETY: the function needs avx512f and popcnt, which `self` proves; its arguments are checked.
+        unsafe {
+            wide::least(keys)
         }
     }
 }
@@ -268,7 +358,7 @@ mod wide {
     };
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,popcnt")]
     fn load(lanes: &Lanes) -> __m512i {
         #[expect(unsafe_code, reason = "a load through a pointer")]
         // SAFETY: the reference is to 64 readable octets, and the load needs no alignment.
@@ -278,7 +368,7 @@ mod wide {
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,popcnt")]
     fn load_row(row: &Row) -> __m512i {
         #[expect(unsafe_code, reason = "a load through a pointer")]
         // SAFETY: the reference is to 64 readable octets, and the load needs no alignment.
@@ -288,7 +378,7 @@ mod wide {
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,popcnt")]
     fn store(lanes: &mut Lanes, value: __m512i) {
         #[expect(unsafe_code, reason = "a store through a pointer")]
         // SAFETY: the reference is to 64 octets that nothing else refers to, any value of which is
@@ -299,13 +389,13 @@ mod wide {
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,popcnt")]
     fn all(key: Key) -> __m512i {
         _mm512_set1_epi64(key.0.cast_signed())
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,popcnt")]
     pub(super) fn select(next: &[Lanes], until: Key, found: &mut [Key]) -> usize {
         let bound = all(until);
         let mut count = 0;
@@ -320,7 +410,7 @@ mod wide {
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,popcnt")]
     pub(super) fn defer(
         next: &mut [Lanes],
         rows: &[Row],
@@ -352,7 +442,7 @@ mod wide {
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,popcnt")]
     pub(super) fn puts_off(
         next: &[Lanes],
         rows: &[Row],
@@ -370,6 +460,44 @@ mod wide {
             }
         }
         early & !members(own) != 0
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,popcnt")]
+    fn lanes(keys: __m512i) -> Lanes {
+        let mut lanes = [NO_START; LANES];
+        store(&mut lanes, keys);
+        lanes
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,popcnt")]
+    pub(super) fn put_off(keys: &Lanes, from: Key, waits: &Row) -> Lanes {
+        lanes(_mm512_max_epu64(load(keys), _mm512_add_epi64(all(from), load_row(waits))))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,popcnt")]
+    pub(super) fn later(keys: &Lanes, others: &Lanes) -> Lanes {
+        lanes(_mm512_max_epu64(load(keys), load(others)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,popcnt")]
+    pub(super) fn earlier(keys: &Lanes, others: &Lanes) -> Lanes {
+        lanes(_mm512_min_epu64(load(keys), load(others)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,popcnt")]
+    pub(super) fn before(keys: &Lanes, others: &Lanes) -> u8 {
+        _mm512_cmplt_epu64_mask(load(keys), load(others))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,popcnt")]
+    pub(super) fn least(keys: &Lanes) -> Key {
+        Key(_mm512_reduce_min_epu64(load(keys)))
     }
 
     /// A bit for each station.
@@ -439,6 +567,19 @@ mod tests {
         let before: Vec<Key> =
             next.as_flattened().iter().copied().filter(|&key| key < until).collect();
         assert_eq!(found[..count], before);
+        let (keys, others) = (&next[0], &next[next.len() - 1]);
+        let of_each = |pick: fn(Key, Key) -> Key| -> Vec<Key> {
+            keys.iter().zip(others).map(|(&this, &that)| pick(this, that)).collect()
+        };
+        assert_eq!(width.later(keys, others).to_vec(), of_each(Key::max));
+        assert_eq!(width.earlier(keys, others).to_vec(), of_each(Key::min));
+        assert_eq!(width.least(keys), *keys.iter().min().unwrap());
+        let bits = (0..LANES).filter(|&lane| keys[lane] < others[lane]).map(|lane| 1 << lane);
+        assert_eq!(width.before(keys, others), bits.sum::<u8>());
+        let (_, end) = ends[0];
+        let off: Vec<Key> =
+            keys.iter().zip(&rows[0]).map(|(&key, &wait)| key.max(end + wait)).collect();
+        assert_eq!(width.put_off(keys, end, &rows[0]).to_vec(), off);
     }
 
     proptest! {

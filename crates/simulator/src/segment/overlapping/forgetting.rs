@@ -23,6 +23,7 @@ impl Overlapping {
         for station in StationId::first(self.ready.len()) {
             if self.is_over(station) {
                 self.ready[station] = self.ready[station].max(now);
+                self.decided[station] = None;
             }
         }
         self.forget(compiled);
