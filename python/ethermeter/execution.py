@@ -338,7 +338,13 @@ class _Session:
         self._own += len(pending)
         if pending and self._trials_begin_s is None:
             self._trials_begin_s = time.monotonic()
-        effort = {work.place: effort_of(self._trials[work.place]) for work in pending}
+        effort, known = {}, dict[tuple[int, str], float]()
+        for work in pending:
+            trial = self._trials[work.place]
+            key = id(trial.scenario), trial.engine  # replications of a point have one scenario
+            if key not in known:
+                known[key] = effort_of(trial)
+            effort[work.place] = known[key]
         self._effort += sum(effort.values())
         live = [work for work in pending if self._trials[work.place].engine == LIVE]
         others = [work for work in pending if self._trials[work.place].engine != LIVE]

@@ -178,9 +178,13 @@ def traces_of(trials: Iterable[Trial]) -> dict[str, Trace]:
 
 
 class Shared:
-    """Scenarios that were read, and their tables: equal ones are one object."""
+    """Scenarios that were read, and their tables: equal ones are one object.
 
-    def __init__(self) -> None:
+    `most`: how many are kept; with one more, all others are forgotten.
+    """
+
+    def __init__(self, *, most: int | None = None) -> None:
+        self._most = most
         self._scenarios: dict[bytes, Scenario] = {}
         self._known: dict[object, Any] = {}
 
@@ -189,6 +193,8 @@ class Shared:
         digest = hashlib.blake2b(text, digest_size=16).digest()
         found = self._scenarios.get(digest)
         if found is None:
+            if len(self._scenarios) == self._most:
+                self._scenarios, self._known = {}, {}
             read = msgspec.json.decode(text, type=Scenario)
             media = [
                 msgspec.structs.replace(medium, delay_ps=self._one(medium.delay_ps))

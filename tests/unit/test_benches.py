@@ -12,7 +12,7 @@ from ethermeter._core import simulate_trial
 from ethermeter.counts import LOSSES
 from ethermeter.experiment import load
 
-from benches import bounds, help, means, pages, peers, sweep, switched, theory
+from benches import bounds, help, means, pages, peers, sweep, switched, theory, threads
 from benches.__main__ import main
 from benches.children import ChildError, run_child
 from benches.live import rows, tables
@@ -424,6 +424,7 @@ RUNS: dict[str, Callable[[], int]] = {
     "benches.pages": lambda: ThreadPoolExecutor(1).submit(pages.main, ["--runs", "1"]).result(),
     "benches.sweep": lambda: sweep.main(["--points", "6000", "--workers", "2"]),
     "benches.theory": theory.main,
+    "benches.threads": lambda: threads.main(["--runs", "1"], cases=[threads.Case(0.1, 3, 1)]),
 }
 """Benchmarks of one module, with one round; 1 if a time is not as aimed at."""
 RUN_ELSEWHERE = {"benches", "benches.live", "benches.segments", "benches.emulation"}

@@ -286,7 +286,7 @@ def _times(
 ) -> tuple[list[FlowTime], list[FlowTime]]:
     """Return the times of the flows of a point, each and with those that are alike together."""
     at = _Point(run, by_engine, facts)
-    flows = receiver_flows(at.example.scenario)
+    flows = at.flows
     single = [
         time
         for number, flow in enumerate(flows)
@@ -329,6 +329,7 @@ class _Point:
         self._run, self._by_engine, self._facts = run, by_engine, facts
         trials = [trial for members in by_engine.values() for trial in members]
         self.example = trials[0]
+        self.flows = receiver_flows(self.example.scenario)
         most = [_most(time) for time in TIMES]
         of_trials = of_each(run, trials, [*TIMES, *most, Metric.DEADLINE_MARGIN])
         self._values = dict(zip([trial.id for trial in trials], of_trials, strict=True))
@@ -345,7 +346,7 @@ class _Point:
     def time(self, name: str, numbers: Sequence[int], metric: Metric) -> FlowTime | None:
         """Return a time of flows that are alike; None of round trips that they do not have."""
         number, is_round_trip = numbers[0], metric is Metric.ROUND_TRIP
-        flow = receiver_flows(self.example.scenario)[number]
+        flow = self.flows[number]
         bound_s = self._of_theory(BOUNDED, _most(metric), number)
         mean_s = self._of_theory(MEAN, metric, number)
         due_s = math.nan
@@ -405,11 +406,10 @@ class _Point:
         estimates, largest_s = self._estimates[engine, name], float(np.nanmax(found))
         allowance_s = 0.0
         if engine == LIVE:
-            names = [flow.name for flow in receiver_flows(self.example.scenario)]
             for number in numbers:
                 # A test numbers flows that have no short names of their own.
                 alias = self._allowances.get((f"flow-{number}", metric), math.nan)
-                own_s = self._allowances.get((names[number], metric), alias)
+                own_s = self._allowances.get((self.flows[number].name, metric), alias)
                 allowance_s = _larger(allowance_s, own_s)
         ranks = {rank: estimates[rank] for rank in percentiles(metric)}
         return Observed(

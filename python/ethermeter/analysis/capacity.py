@@ -114,7 +114,7 @@ def capacity_of(trial: Trial) -> Capacity | None:
     offering = {
         name for name, numbers in members.items() if any(is_open(flows[at]) for at in numbers)
     }
-    kinds = [_kind(name, set(members[name]), loads) for name in members if name in offering]
+    kinds = _kinds({name: members[name] for name in members if name in offering}, loads)
     most = max(busiest.load, 0.0 if loads.worst is None else loads.worst.load)
     has_rates = all(has_rate(flow) for flow in flows if flow.to and is_open(flow))
     return Capacity(
@@ -134,21 +134,42 @@ def capacity_of(trial: Trial) -> Capacity | None:
     )
 
 
-def _kind(name: str, members: set[int], loads: Loads) -> Kind:
-    """Return the load of some flows, and their headroom."""
-    headroom, resource = math.inf, ""
+def _kinds(members: Mapping[str, Sequence[int]], loads: Loads) -> list[Kind]:
+    """Return the load of each kind of flows, and its headroom; `members`: the flows by kind."""
+    limits = {name: (math.inf, "") for name in members}
+
+    def lower(name: str, headroom: float, resource: str) -> None:
+        if headroom < limits[name][0]:
+            limits[name] = headroom, resource
+
     wires = {each.resource for each in loads.resources}
-    for flow in members:
+    kind_of = {flow: name for name, flows in members.items() for flow in flows}
+    for flow, name in kind_of.items():
         for overload in loads.overloads[flow]:
             # A shaper, coder or host offers no resource more than it lets pass.
-            if overload.resource not in wires and 1 / overload.load < headroom:
-                headroom, resource = 1 / overload.load, overload.resource
+            if overload.resource not in wires:
+                lower(name, 1 / overload.load, overload.resource)
     for each in loads.resources:
         for limit in each.limits:
-            own = sum(load for flow, load in limit.items() if flow in members)
-            others = sum(load for flow, load in limit.items() if flow not in members)
-            if own > 0 and (scale := max(1 - others, 0.0) / own) < headroom:
-                headroom, resource = scale, each.resource
+            shares = _by_kind(limit, kind_of)
+            total = sum(shares.values())
+            for kind, own in shares.items():
+                if kind is not None and own > 0:
+                    others = total - own if len(shares) > 1 else 0.0
+                    lower(kind, max(1 - others, 0.0) / own, each.resource)
     busiest = loads.resources[0]
-    load = sum(load for flow, load in busiest.limits[0].items() if flow in members)
-    return Kind(name, len(members), load, load * busiest.rate_bps, headroom, resource)
+    there = _by_kind(busiest.limits[0], kind_of)
+    return [
+        Kind(name, len(flows), load, load * busiest.rate_bps, *limits[name])
+        for name, flows in members.items()
+        for load in (there.get(name, 0.0),)
+    ]
+
+
+def _by_kind(loads: Mapping[int, float], kind_of: Mapping[int, str]) -> dict[str | None, float]:
+    """Return the load of each kind of flows, and of flows that are of none."""
+    found: dict[str | None, float] = {}
+    for flow, load in loads.items():
+        name = kind_of.get(flow)
+        found[name] = found.get(name, 0.0) + load
+    return found

@@ -1,5 +1,6 @@
 """A trial to the engine that answers it."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -8,10 +9,20 @@ from ethermeter.engines import simulation
 from ethermeter.store.integrity import first_line
 from ethermeter.store.trial_result import TrialResult, failed
 from ethermeter.traces import NO_TRACES, Trace
-from ethermeter.trial import SIMULATION, THEORY, digest_of, read_trial
+from ethermeter.trial import SIMULATION, THEORY, Shared, digest_of, read_trial
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
+
+
+class _Shared(threading.local):
+    """The scenario that a thread has read last: replications of a point have the same."""
+
+    def __init__(self) -> None:
+        self.last = Shared(most=1)
+
+
+_SHARED = _Shared()
 
 
 def answer(
@@ -29,7 +40,7 @@ def answer(
 
 
 def _answered(line: str, watch: "Watch | None", traces: Mapping[str, Trace]) -> TrialResult:
-    trial = read_trial(line)
+    trial = read_trial(line, _SHARED.last)
     if isinstance(trial, str):
         raise ValueError(trial)
     engine, *rest = trial.engine.split("/")

@@ -33,7 +33,7 @@ from ethermeter.traces import Trace
 from ethermeter.trial import SIMULATION, Live
 from ethermeter.units import LONGEST_PS
 
-MOST_FLOWS = 10_000
+MOST_FLOWS = 20_000
 """Flows a network may have."""
 
 PORTS = ("udp", "packet", "xdp", "tcp")

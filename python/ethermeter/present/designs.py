@@ -70,15 +70,15 @@ def _flows(found: Sequence[FlowPair], most: int | None) -> Iterator[Block]:
         metrics.remove(Metric.MESSAGE_RATE)
     labels = {metric: _label(metric, rows) for metric in metrics}
     engines = list(dict.fromkeys(row["engine"] for row in rows))
-    cells = []
+    cells, keys = [], _keys(found)
     for flow in found:
         for engine in engines:
             of_flow = {row["metric"]: row for row in flow.rows if row["engine"] == engine}
             if of_flow:
                 by = [SEEN[engine]] * (len(engines) > 1)
                 values = [_cell(of_flow.get(metric), labels[metric]) for metric in metrics]
-                cells.append([*_at(flow, found), flow.flow, *by, *values])
-    lead = [*_keys(found), FLOW, *(["by"] * (len(engines) > 1))]
+                cells.append([*_at(flow, keys), flow.flow, *by, *values])
+    lead = [*keys, FLOW, *(["by"] * (len(engines) > 1))]
     head = [*lead, *(labels[metric].axis for metric in metrics)]
     yield from _table("Flows, first → second", head, cells, len(lead), most)
 
@@ -115,12 +115,12 @@ def _bounds(found: Sequence[FlowPair], most: int | None) -> Iterator[Block]:
     has_deadline = any(math.isfinite(due) for flow in shown for due in flow.deadlines_s)
     values = [time.bound_s for _, _, times in pairs for time in times if time is not None]
     scale = common_scale(filter(math.isfinite, values), "s")
-    rows = []
+    rows, keys = [], _keys(found)
     for flow, metric, times in pairs:
         first, second = (math.nan if time is None else time.bound_s for time in times)
         rows.append(
             [
-                *_at(flow, found),
+                *_at(flow, keys),
                 flow.flow,
                 *([metric.value] * has_round_trips),
                 time_text(first, scale),
@@ -131,7 +131,7 @@ def _bounds(found: Sequence[FlowPair], most: int | None) -> Iterator[Block]:
             ]
         )
     unit = "" if scale is None else f" {scale.unit}"
-    lead = [*_keys(found), FLOW, *(["time"] * has_round_trips)]
+    lead = [*keys, FLOW, *(["time"] * has_round_trips)]
     head = [*lead, f"first{unit}", f"second{unit}", "change %"]
     head += [f"deadline{unit}", "worst case"] * has_deadline
     yield from _table("Worst cases of flows, by theory", head, rows, len(lead), most)
@@ -169,15 +169,15 @@ def _ports(found: Designs, most: int | None) -> Iterator[Block]:
     words = [word for word in PORT_UNITS if any(_is_known(port.values[word]) for port in ports)]
     if not any(sum(port.values["dropped"]) > 0 for port in ports):
         words = [word for word in words if word != "dropped"]
-    rows = []
+    rows, keys = [], _keys(found.ports)
     for port in ports:
         cells = []
         for word in words:
             factor = 100 if word == "load" else 1
             cells.append(_arrow(*(number(factor * value) for value in port.values[word])))
-        rows.append([*_at(port, found.ports), port.port, *cells])
+        rows.append([*_at(port, keys), port.port, *cells])
     titles = {"load": "offered %", "queue": "largest queue frames", "dropped": "dropped frames"}
-    lead = [*_keys(found.ports), PORT]
+    lead = [*keys, PORT]
     head = [*lead, *(titles[word] for word in words)]
     yield from _table("Ports, first → second", head, rows, len(lead), most)
 
@@ -192,10 +192,10 @@ def _keys(found: Sequence[FlowPair | PortPair]) -> list[str]:
     return [*several, *dict.fromkeys(key for each in found for key in each.point)]
 
 
-def _at(of: FlowPair | PortPair, found: Sequence[FlowPair | PortPair]) -> list[str]:
+def _at(of: FlowPair | PortPair, keys: Sequence[str]) -> list[str]:
     """Return the cells of these columns."""
     values = {"series": of.series, **of.point}
-    return [plain(values.get(key, "")) for key in _keys(found)]
+    return [plain(values.get(key, "")) for key in keys]
 
 
 def _table(

@@ -66,7 +66,8 @@ def _spellings(key: str, content: Mapping[str, object]) -> list[str]:
         name, _, number = part.rstrip("]").partition("[")
         tree = tree.get(name) if isinstance(tree, Mapping) else None
         spellings = [[*spelling, name] for spelling in spellings]
-        if isinstance(tree, list) and tree and all(isinstance(item, Mapping) for item in tree):
+        # What has a number is a list of tables.
+        if isinstance(tree, list) and tree and (number or isinstance(tree[0], Mapping)):
             at = int(number) - 1 if number else 0
             tree = tree[at]
             assert isinstance(tree, Mapping)

@@ -72,10 +72,12 @@ def write(
     }
     for table, of in TABLES.items():
         tables = [result.tables.get(table, {}) for result in results]
+        rows = np.array([result.rows(table) for result in results])
+        some = set().union(*tables)
         for name, kind in of.columns.items():
-            lists = [columns_of.get(name) for columns_of in tables]
-            if any(values is not None for values in lists):
-                columns[f"{table}/{name}"] = _lists(lists, DTYPES[kind])
+            if name in some:
+                lists = [columns_of.get(name) for columns_of in tables]
+                columns[f"{table}/{name}"] = _lists(lists, rows, DTYPES[kind])
     encoded = pa.table(columns).replace_schema_metadata(stamp.metadata)
     # Encoded in memory first, so that the disk sees one plain write and a failure is an ordinary
     # OSError.
@@ -91,13 +93,17 @@ def write(
     write_whole(path, sink.getvalue().to_pybytes(), within=within)
 
 
-def _lists(lists: Sequence[npt.NDArray[Any] | None], kind: Any) -> "pa.ListArray":
+def _lists(
+    lists: Sequence[npt.NDArray[Any] | None], rows: npt.NDArray[np.int64], kind: Any
+) -> "pa.ListArray":
+    """Return lists of so many rows, null where there is none."""
     import pyarrow as pa
 
     arrays = [values for values in lists if values is not None]
-    lengths = [0 if values is None else len(values) for values in lists]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    missing = np.array([values is None for values in lists], np.bool_)
+    missing = np.zeros(len(lists), np.bool_)
+    if len(arrays) < len(lists):
+        missing = np.array([values is None for values in lists], np.bool_)
+    offsets = np.concatenate([[0], np.cumsum(np.where(missing, 0, rows))]).astype(np.int32)
     valid = pa.py_buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
     values = numbers(np.concatenate(arrays).astype(kind, copy=False))
     kinds = pa.list_(values.type)

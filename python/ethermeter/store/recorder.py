@@ -354,9 +354,13 @@ class Recorder:
 
     def _add(self, trials: "Sequence[Trial]") -> None:
         self._ids += [trial.id for trial in trials]
+        sizes: dict[tuple[int, str], int] = {}  # replications of a point have one scenario
         for trial in trials:
-            self._sizes.append(VALUES_OF_EACH * (1 + entities_in(trial.scenario)))
-            self._tables |= tables_of(trial)
+            key = id(trial.scenario), trial.engine
+            if key not in sizes:
+                sizes[key] = VALUES_OF_EACH * (1 + entities_in(trial.scenario))
+                self._tables |= tables_of(trial)
+            self._sizes.append(sizes[key])
         self._make_room(len(self._ids))
 
     def _make_room(self, places: int) -> None:

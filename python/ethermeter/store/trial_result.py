@@ -187,6 +187,8 @@ def counted(
 
 def _beside(media: Sequence[Mapping[str, Column]], stations: Sequence[int]) -> dict[str, Column]:
     """Return the counters of media beside each other; NaN what some medium does not count."""
+    if len(media) == 1:
+        return dict(media[0])
     names = dict.fromkeys(name for medium in media for name in medium)
     return {
         name: np.concatenate(
@@ -236,7 +238,7 @@ def _typed(table: str, columns: Columns) -> Columns:
         kind = TABLES[table].columns[name]
         if kind == "whole" and values.dtype.kind == "f":
             values = np.where(np.isnan(values), NOT_COUNTED, values)
-        found[name] = values.astype(DTYPES[kind], copy=False)
+        found[name] = values if values.dtype.type is DTYPES[kind] else values.astype(DTYPES[kind])
     return found
 
 
@@ -288,10 +290,13 @@ def _of_media(media: Sequence[MediumCounts]) -> dict[str, Buckets]:
         }
         for name, buckets in of_medium.items():
             if buckets is not None:
-                found[name].append(replace(buckets, entity=buckets.entity + number))
+                of_all = replace(buckets, entity=buckets.entity + number) if number else buckets
+                found[name].append(of_all)
     names = [column.name for column in fields(Buckets)]
     return {
-        time: Buckets(*(np.concatenate([getattr(of, name) for of in each]) for name in names))
+        time: each[0]
+        if len(each) == 1
+        else Buckets(*(np.concatenate([getattr(of, name) for of in each]) for name in names))
         for time, each in found.items()
         if each
     }

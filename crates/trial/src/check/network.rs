@@ -11,7 +11,7 @@ use ethermeter_traffic::lengths::Lengths;
 use std::collections::BTreeMap;
 
 const MOST_NODES: i128 = 1000;
-const MOST_FLOWS: i128 = 10_000;
+const MOST_FLOWS: i128 = 20_000;
 /// A PAUSE frame (802.3-2022 annex 31B).
 const PAUSE_OCTETS: u64 = 64;
 /// Picoseconds in a second.

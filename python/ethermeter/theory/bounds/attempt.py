@@ -22,7 +22,8 @@ class Planned:
 class Attempt:
     """A network under assumptions, and its analysis.
 
-    `tighter_ps`: delays of paths that are smaller than by total-flow analysis.
+    `tighter_ps`: delays of paths that are smaller than by total-flow analysis. `reasons`: why
+    classes of servers have no bound, of those that were asked for.
     """
 
     network: Network
@@ -31,6 +32,7 @@ class Attempt:
     servers: tuple[Server, ...]
     analysis: Analysis
     tighter_ps: dict[Ends, float] = field(default_factory=dict)
+    reasons: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def path(self, visit: int, *, after: int = -1) -> list[int]:
         """Return the visits up to one, the first one first, from behind `after`."""
@@ -61,6 +63,13 @@ def path_reason(attempt: Attempt, path: list[int]) -> str | None:
 
 def server_reason(attempt: Attempt, number: int, level: int) -> str:
     """Return why a class of a server has no bound."""
+    found = attempt.reasons.get((number, level))
+    if found is None:
+        found = attempt.reasons[number, level] = _server_reason(attempt, number, level)
+    return found
+
+
+def _server_reason(attempt: Attempt, number: int, level: int) -> str:
     server, analysis = attempt.network.servers[number], attempt.analysis
     if server.fault:
         return f"{server.name} {server.fault}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethermeter.theory.bounds.curves import time_to_serve
-from ethermeter.theory.bounds.plp import TreeFlow, TreeServer, tree_delay
+from ethermeter.theory.bounds.plp import Forest, TreeFlow, TreeServer, tree_delay
 from ethermeter.theory.bounds.tfa import Analysis, Server, Visits, analyse
 
 
@@ -132,9 +132,10 @@ def tree_delays(servers: Sequence[FluidServer], flows: Sequence[FluidFlow]) -> l
         )
         for one in flows
     ]
+    forest = Forest(paths)
     found = []
     for one in flows:
         largest = float(delays[list(one.path)].sum())
-        tight = tree_delay(trees, paths, one.path) if np.isfinite(largest) else None
+        tight = tree_delay(trees, forest, one.path) if np.isfinite(largest) else None
         found.append(largest if tight is None else min(largest, tight))
     return found

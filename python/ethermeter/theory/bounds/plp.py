@@ -14,7 +14,8 @@ Bouillard, Trade-off between accuracy and tractability of network calculus in FI
 Performance Evaluation 153, 2022, sections 4 and 5.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -65,14 +66,77 @@ class _Segment:
     work: tuple[float, ...]
 
 
-def program_size(flows: Sequence[TreeFlow], path: tuple[int, ...]) -> int:
-    """Return about how many rows the linear program of a path has."""
-    behind, depth = _tree(flows, path)
-    rows = 0
-    for one in flows:
-        for each in _segments(one, behind, depth):
-            rows += len(each.buckets) * (depth[each.path[0]] + 2) ** 2 // 2
-    return rows
+class Forest:
+    """Flows by the servers of their paths, for the trees of many paths."""
+
+    def __init__(self, flows: Sequence[TreeFlow]) -> None:
+        self.flows = flows
+        self._before: dict[int, dict[int, None]] = {}
+        self._flows_at: dict[int, list[int]] = {}
+        for number, one in enumerate(flows):
+            for before, after in pairwise(one.path):
+                self._before.setdefault(after, {})[before] = None
+            for server in one.path:
+                self._flows_at.setdefault(server, []).append(number)
+        self._visited = np.array([server for one in flows for server in one.path], dtype=np.int64)
+        self._begins = np.cumsum([0, *(len(one.path) for one in flows)])[:-1]
+        self._buckets = np.array([len(one.buckets) for one in flows], dtype=np.int64)
+        self._least: dict[int, int] = {}
+
+    def rows(self, path: tuple[int, ...], *, most: float) -> int | None:
+        """Return about how many rows the linear program of a path has, None if more than `most`."""
+        if self._least_rows(path[-1]) > most:
+            return None
+        behind, depth = self.tree(path)
+        rows = 0
+        for one in self.through(depth):
+            for each in _segments(one, behind, depth):
+                rows += len(each.buckets) * (depth[each.path[0]] + 2) ** 2 // 2
+            if rows > most:
+                return None
+        return rows
+
+    def _least_rows(self, last: int) -> int:
+        """Return how many rows the program of any path to a server has at least.
+
+        Each flow through its tree has a section there, which begins no nearer to the server than
+        the flow ever comes.
+        """
+        found = self._least.get(last)
+        if found is None:
+            distances, waiting = {last: 0}, deque([last])
+            while waiting:
+                after = waiting.popleft()
+                for before in self._before.get(after, ()):
+                    if before not in distances:
+                        distances[before] = distances[after] + 1
+                        waiting.append(before)
+            nowhere = int(self._visited.max()) + 1
+            distance = np.full(nowhere, nowhere, dtype=np.int64)
+            distance[list(distances)] = list(distances.values())
+            nearest = np.minimum.reduceat(distance[self._visited], self._begins)
+            there = nearest < nowhere
+            rows = self._buckets[there] * (nearest[there] + 2) ** 2 // 2
+            found = self._least[last] = int(rows.sum())
+        return found
+
+    def tree(self, path: tuple[int, ...]) -> tuple[dict[int, int], dict[int, int]]:
+        """Return the server behind each in the tree before the last of a path, and its depth."""
+        behind = dict(pairwise(path))
+        depth = {server: number for number, server in enumerate(reversed(path))}
+        waiting = list(path)
+        while waiting:
+            after = waiting.pop()
+            for before in self._before.get(after, ()):
+                if before not in depth:
+                    behind[before], depth[before] = after, depth[after] + 1
+                    waiting.append(before)
+        return behind, depth
+
+    def through(self, servers: Iterable[int]) -> list[TreeFlow]:
+        """Return the flows through any of some servers, in their order."""
+        numbers = {flow for server in servers for flow in self._flows_at.get(server, ())}
+        return [self.flows[number] for number in sorted(numbers)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +191,7 @@ class _Program:
 
 def tree_delay(
     servers: Sequence[TreeServer],
-    flows: Sequence[TreeFlow],
+    forest: Forest,
     path: tuple[int, ...],
 ) -> float | None:
     """Return a bound of the delay from the first server of a path to the end of the last service.
@@ -136,8 +200,8 @@ def tree_delay(
     the tree of servers before the last one, and enter it again with their jitter there.
     None if the solver finds no optimum.
     """
-    behind, depth = _tree(flows, path)
-    segments = [each for one in flows for each in _segments(one, behind, depth)]
+    behind, depth = forest.tree(path)
+    segments = [each for one in forest.through(depth) for each in _segments(one, behind, depth)]
     units = _Units.of(servers, path)
     program = _Program()
     end = program.unknown(1)
@@ -160,26 +224,6 @@ def tree_delay(
         _arrive(program, units, one, amount, dates[one.path[0]])
     longest = program.maximum([(end[0], 1.0), (dates[path[0]][0], -1.0)])
     return None if longest is None else longest * units.time * (1 + _MARGIN)
-
-
-def _tree(
-    flows: Sequence[TreeFlow], path: tuple[int, ...]
-) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the server behind each one in the tree before the last of a path, and its depth."""
-    edges: dict[int, list[int]] = {}
-    for one in flows:
-        for before, after in pairwise(one.path):
-            edges.setdefault(after, []).append(before)
-    behind = dict(pairwise(path))
-    depth = {server: number for number, server in enumerate(reversed(path))}
-    waiting = list(path)
-    while waiting:
-        after = waiting.pop()
-        for before in edges.get(after, []):
-            if before not in depth:
-                behind[before], depth[before] = after, depth[after] + 1
-                waiting.append(before)
-    return behind, depth
 
 
 def _segments(flow: TreeFlow, behind: dict[int, int], depth: dict[int, int]) -> list[_Segment]:

@@ -52,7 +52,7 @@ def _segments(network: Network) -> Iterator[tuple[Medium, range]]:
 
 
 def _bus(network: Network, medium: Medium, ports: range) -> Bus | None:
-    octets = [_octets_at(network, port) for port in ports]
+    octets = _octets_at(network, ports)
     members = [
         Member(stations.node, stations, shortest_bits=8 * least, longest_bits=8 * most)
         for stations, (least, most) in zip(medium.stations, octets, strict=True)
@@ -73,13 +73,15 @@ def _accesses(network: Network, medium: Medium, ports: range) -> list[Access]:
     return [_access(medium, senders, of, number) for of in medium.stations]
 
 
-def _octets_at(network: Network, port: int) -> tuple[int, int]:
-    """Return the shortest and the longest frame that leaves a port; 0 without any."""
-    timing, rows = network.timings[port], network.rows
-    costs = zip(rows.server, rows.cost, strict=True)
-    works = [cost.work for server, cost in costs if server == port]
-    found = [_octets(timing, float(one)) for work in works for one in (work.min(), work.max())]
-    return min(found, default=0), max(found, default=0)
+def _octets_at(network: Network, ports: range) -> list[tuple[int, int]]:
+    """Return the shortest and the longest frame that leaves each port; 0 without any."""
+    rows = network.rows
+    found: dict[int, list[int]] = {port: [] for port in ports}
+    for server, cost in zip(rows.server, rows.cost, strict=True):
+        if server in found:
+            ends = (cost.work.min(), cost.work.max())
+            found[server] += [_octets(network.timings[server], float(one)) for one in ends]
+    return [(min(of, default=0), max(of, default=0)) for of in found.values()]
 
 
 def _octets(timing: Timing, work_ps: float) -> int:

@@ -6,13 +6,14 @@ once. Where its result contradicts that for a flow, the flow is analysed again w
 no message has been late, the result holds, so that the first late message cannot come.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ethermeter.nodes import links_in, rebroadcasts
-from ethermeter.scenario import CoderArrivals, Flow, Scenario
+from ethermeter.scenario import CoderArrivals, Flow, Host, Scenario
 from ethermeter.theory.bounds.attempt import Attempt, Planned, path_reason
 from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
 from ethermeter.theory.bounds.network import Emission, Network, Sent
@@ -138,10 +139,11 @@ def buses_of(scenario: Scenario) -> dict[str, Bus]:
 
 def _with_frames(scenario: Scenario) -> Network:
     """Return a network whose visits have their frames, but not how many."""
+    hosts = _hosts(scenario)
     loops = {
         number: 1.0
         for number, flow in enumerate(scenario.flows)
-        if _needs_loop(scenario, flow, is_late=False)
+        if _needs_loop(flow, hosts[flow.from_], is_late=False)
     }
     return _built(scenario, _Assumptions(), loops, {})[0]
 
@@ -149,10 +151,11 @@ def _with_frames(scenario: Scenario) -> Network:
 def _attempt(scenario: Scenario, assumed: _Assumptions, accesses: Mapping[int, Access]) -> Attempt:
     """Return the network under assumptions, analysed."""
     loops: dict[int, float] = {}
+    hosts = _hosts(scenario)
     needing = [
         number
         for number, flow in enumerate(scenario.flows)
-        if _needs_loop(scenario, flow, is_late=number in assumed.late)
+        if _needs_loop(flow, hosts[flow.from_], is_late=number in assumed.late)
     ]
     if needing:
         # The shortest times do not depend on what is sent.
@@ -167,17 +170,23 @@ def _attempt(scenario: Scenario, assumed: _Assumptions, accesses: Mapping[int, A
     return Attempt(network, planned, visits, servers, analyse(servers, visits))
 
 
+def _hosts(scenario: Scenario) -> dict[str, Host]:
+    """Return the settings of all hosts, by name."""
+    found = ((node.name, node.kind.host) for node in scenario.nodes)
+    return {name: host for name, host in found if host is not None}
+
+
 def _around_octets(network: Network, host: int) -> int:
     link = network.links[network.ports[host][0] // 2]
     return link.preamble_octets + link.gap_octets
 
 
-def _needs_loop(scenario: Scenario, flow: Flow, *, is_late: bool) -> bool:
+def _needs_loop(flow: Flow, host: Host, *, is_late: bool) -> bool:
     """Whether the calls of a flow are bounded by the time that each takes."""
     if flow.transfer is not None or isinstance(flow.arrivals, CoderArrivals):
         return False
     has_curve = bool(arrivals_of(flow, around_octets=0).buckets)
-    return not has_curve or (is_late and not _queues_at_source(scenario, flow, is_late=True))
+    return not has_curve or (is_late and not _queues_at_source(flow, host, is_late=True))
 
 
 def _loop_ps(unloaded: Attempt, number: int) -> float:
@@ -226,7 +235,7 @@ def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float |
         back = replace(request, host=to[0], to=(host,))
         return Planned(request, network.emit(request), [(back, network.emit(back))])
     arrivals = _arrivals(network, number, assumed, loop_ps)
-    queues = _queues_at_source(network.scenario, flow, is_late=is_late)
+    queues = _queues_at_source(flow, network.host(host), is_late=is_late)
     is_alternate = flow.response is None and not leaves_at_once(flow, network.host(host))
     request = Emission(
         number,
@@ -312,18 +321,21 @@ def _unordered(
     network: Network, planned: list[Planned], visits: Visits, late: set[int]
 ) -> tuple[Server, ...]:
     """Return the servers; where several flows are late, messages are not in order of release."""
+    if not late:
+        return tuple(network.servers)
     servers = list(network.servers)
+    together = Counter(zip(visits.server.tolist(), visits.level.tolist(), strict=True))
     for number in late:
-        first = planned[number].sent.first
-        flow = network.scenario.flows[number]
-        queues = _queues_at_source(network.scenario, flow, is_late=True)
-        if queues and not _is_alone(visits, first):
-            server = int(visits.server[first])
+        first, request = planned[number].sent.first, planned[number].request
+        flow, host = network.scenario.flows[number], network.host(request.host)
+        server = int(visits.server[first])
+        is_alone = together[server, int(visits.level[first])] == 1
+        if _queues_at_source(flow, host, is_late=True) and not is_alone:
             servers[server] = replace(servers[server], is_ordered=False)
     return tuple(servers)
 
 
-def _queues_at_source(scenario: Scenario, flow: Flow, *, is_late: bool) -> bool:
+def _queues_at_source(flow: Flow, host: Host, *, is_late: bool) -> bool:
     """Whether messages wait at their source as if in the queue of the first stage.
 
     Not where a frame of a lower class may go between one message and the call of the next.
@@ -331,8 +343,6 @@ def _queues_at_source(scenario: Scenario, flow: Flow, *, is_late: bool) -> bool:
     is_message = flow.response is None and not isinstance(flow.arrivals, CoderArrivals)
     if not is_late or not is_message or limits_of(flow.service) != (0, 0):
         return False
-    host = next(node.kind.host for node in scenario.nodes if node.name == flow.from_)
-    assert host is not None
     return bool(host.send) or len(host.classes) <= 1
 
 
@@ -389,12 +399,6 @@ def _waits_ps(attempt: Attempt, assumed: _Assumptions) -> dict[int, float]:
             if np.isfinite(wait_ps):
                 found[number] = wait_ps
     return found
-
-
-def _is_alone(visits: Visits, visit: int) -> bool:
-    """Whether nothing else is served at the server of a visit, in its class."""
-    same = (visits.server == visits.server[visit]) & (visits.level == visits.level[visit])
-    return int(same.sum()) == 1
 
 
 # Results

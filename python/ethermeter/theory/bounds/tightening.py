@@ -10,7 +10,7 @@ smaller one of both is the bound.
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.theory.bounds.plp import TreeFlow, TreeServer, program_size, tree_delay
+from ethermeter.theory.bounds.plp import Forest, TreeFlow, TreeServer, tree_delay
 from ethermeter.theory.bounds.tfa import Analysis, Server, Visits
 
 ROWS_PER_S = 2_000
@@ -39,7 +39,7 @@ def tighter_paths(
     rows_left = budget_s * ROWS_PER_S
     runs = _runs(_eligible(servers, visits, analysis), visits)
     trees = _tree_servers(servers, visits, analysis, runs)
-    flows = [_tree_flow(run, visits, analysis) for run in runs]
+    forest = Forest([_tree_flow(run, visits, analysis) for run in runs])
     number = {visit: at for at, run in enumerate(runs) for visit in run}
     known: dict[tuple[int, ...], float | None] = {}
     found = {}
@@ -51,10 +51,9 @@ def tighter_paths(
             stations = tuple(int(visits.server[visit]) for visit in section)
             if len(section) > 1:
                 if stations not in known:
-                    rows = program_size(flows, stations)
-                    is_small = rows <= rows_left
-                    rows_left -= rows if is_small else 0
-                    known[stations] = tree_delay(trees, flows, stations) if is_small else None
+                    rows = forest.rows(stations, most=rows_left)
+                    rows_left -= rows or 0
+                    known[stations] = None if rows is None else tree_delay(trees, forest, stations)
                 delay = known[stations]
                 if delay is not None:
                     hop = min(hop, delay + float(visits.tail[section[-1]]))

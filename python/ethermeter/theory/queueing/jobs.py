@@ -158,10 +158,18 @@ class Meeting:
         Of several levels, a job finds in the same way only what is not behind it. `waits`: as if
         all jobs met here for the first time.
         """
-        resources, loads = spared.resources, self.rates * self.means
-        others = (resources[:, None] != resources) | (resources < 0)
-        met = others & (self.levels[:, None] >= self.levels)
-        changes = (met * loads * (spared.messages[:, None] - spared.work)).sum(axis=1)
+        loads, has_one = self.rates * self.means, spared.resources >= 0
+        _, group = np.unique(spared.resources, return_inverse=True)
+
+        def of_others(values: Array) -> Array:
+            """Return the sum of values over the jobs j of each job i."""
+            shape = (int(group.max()) + 1, int(self.levels.max()) + 1)
+            sums = np.bincount(group * shape[1] + self.levels, values, shape[0] * shape[1])
+            sums = sums.reshape(shape).cumsum(axis=1)
+            met: Array = sums.sum(axis=0)[self.levels]
+            return met - np.where(has_one, sums[group, self.levels], 0.0)
+
+        changes = spared.messages * of_others(loads) - of_others(loads * spared.work)
         found: Array = np.maximum(waits - spared.messages + changes, 0.0)
         return found
 
@@ -187,14 +195,17 @@ def waits_again(jobs: Sequence[Job], levels: Integers) -> tuple[Array, Array]:
     Those of their messages, and those of their work: each message counts as often as its work is
     long. `levels`: of each job its level of priority at that queue, 0 the highest.
     """
-    works = sorted({work for job in jobs for work in job.work.messages})
+    kinds: dict[tuple[tuple[int, ...], tuple[float, ...]], int] = {}
+    kind = [kinds.setdefault((of.work.messages, of.source.shares), len(kinds)) for of in jobs]
+    works = sorted({work for messages, _ in kinds for work in messages})
     number = {work: at for at, work in enumerate(works)}
-    shares = np.zeros((len(jobs), len(works)))
-    for at, job in enumerate(jobs):
-        for work, share in zip(job.work.messages, job.source.shares, strict=True):
-            shares[at, number[work]] += share
-    rates = np.zeros((int(levels.max()) + 1, len(works)))
-    np.add.at(rates, levels, shares * np.array([[job.rate] for job in jobs]))
+    of_kinds = np.zeros((len(kinds), len(works)))
+    for at, pair in enumerate(kinds):
+        for work, share in zip(*pair, strict=True):
+            of_kinds[at, number[work]] += share
+    shares = of_kinds[kind]
+    offered = shares.T * np.array([job.rate for job in jobs])
+    rates: Array = np.stack([np.bincount(levels, each) for each in offered], axis=1)
     waits = second_queue(rates, np.array(works, np.float64))[levels]
     of_work = shares * works
     return (shares * waits).sum(axis=1), (of_work * waits).sum(axis=1) / of_work.sum(axis=1)

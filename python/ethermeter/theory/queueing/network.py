@@ -92,6 +92,7 @@ class _Analysis:
         self.position: dict[int, int] = {}
         """Of each visit the number of its job in its queue."""
         self._works: dict[tuple[int, tuple[Message, ...], tuple[float, ...]], Work] = {}
+        self._rebroadcasts = rebroadcasts(scenario)
         self._by_server: dict[int, list[int]] = {}
         for visit, server in enumerate(self.network.rows.server):
             self._by_server.setdefault(server, []).append(visit)
@@ -386,7 +387,7 @@ class _Analysis:
 
     def _flow(self, number: int) -> FlowMean:
         flow, source = self.scenario.flows[number], self.sources[number]
-        if rebroadcasts(self.scenario):
+        if self._rebroadcasts:
             why = "hosts that send broadcasts again add load of which nobody knows how much"
             return FlowMean(flow.name, None, None, None, (), why)
         if isinstance(source, str):

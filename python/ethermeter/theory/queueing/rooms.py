@@ -4,6 +4,7 @@ Room that holds the largest backlog by network calculus is no limit.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ class Rooms:
 
     def __init__(self, network: Network) -> None:
         self._network = network
+        self._flows_of = Counter(flow.from_ for flow in network.scenario.flows)
         self._found: Bounds | None = None
 
     def source_of(self, flow: Flow, link: Link) -> Source | str:
@@ -31,8 +33,7 @@ class Rooms:
             sum(octets + link.preamble_octets + link.gap_octets for octets in message)
             for message in source.messages
         )
-        flows = self._network.scenario.flows
-        is_alone = [other.from_ for other in flows].count(flow.from_) == 1
+        is_alone = self._flows_of[flow.from_] == 1
         is_in_time = source.scv == 0 and source.rate * longest * link.ps_per_octet <= 1
         has_stages = bool(self._network.host(self._network.number[flow.from_]).send)
         if is_alone and is_in_time and not has_stages:
