@@ -5,20 +5,23 @@ use std::collections::BTreeMap;
 
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
-const BUCKETS: usize = ((64 - SUB_BITS as usize) + 1) << SUB_BITS;
 
 /// Counts of times in picoseconds, after the layout of the HDR histogram (G. Tene), with the least
 /// and the largest of them exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
+    /// Of whole octaves, from that of the least to that of the largest time: of what thousands of
+    /// flows count, most octaves are empty.
     counts: Vec<u64>,
+    /// The bucket of the first count.
+    first: usize,
     min_ps: u64,
     max_ps: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: vec![0; BUCKETS], min_ps: u64::MAX, max_ps: 0 }
+        Self { counts: Vec::new(), first: 0, min_ps: u64::MAX, max_ps: 0 }
     }
 }
 
@@ -50,7 +53,7 @@ impl From<&Histogram> for Distribution {
 }
 
 #[inline]
-#[allow(clippy::cast_possible_truncation)] // below BUCKETS
+#[allow(clippy::cast_possible_truncation)] // 58 octaves of 128 buckets
 fn bucket_of(ps: u64) -> usize {
     if ps < SUB {
         return ps as usize;
@@ -68,10 +71,34 @@ fn lowest_of(bucket: u64) -> u64 {
 }
 
 impl Histogram {
+    /// The count of a bucket.
+    #[inline]
+    fn count(&mut self, bucket: usize) -> &mut u64 {
+        if bucket.wrapping_sub(self.first) >= self.counts.len() {
+            self.reach(bucket);
+        }
+        &mut self.counts[bucket - self.first]
+    }
+
+    /// Make room for the octave of a bucket.
+    #[cold]
+    #[inline(never)]
+    fn reach(&mut self, bucket: usize) {
+        let octave = bucket >> SUB_BITS << SUB_BITS;
+        let (mut first, mut end) = (octave, octave + (1 << SUB_BITS));
+        if !self.counts.is_empty() {
+            (first, end) = (first.min(self.first), end.max(self.first + self.counts.len()));
+        }
+        let mut counts = vec![0; end - first];
+        let at = self.first.saturating_sub(first);
+        counts[at..at + self.counts.len()].copy_from_slice(&self.counts);
+        (self.counts, self.first) = (counts, first);
+    }
+
     /// Count a time.
     #[inline]
     pub fn record(&mut self, ps: u64) {
-        self.counts[bucket_of(ps)] += 1;
+        *self.count(bucket_of(ps)) += 1;
         self.min_ps = self.min_ps.min(ps);
         self.max_ps = self.max_ps.max(ps);
     }
@@ -79,8 +106,8 @@ impl Histogram {
     /// Count a time as often as `times` says.
     #[inline]
     pub fn record_many(&mut self, ps: u64, times: u64) {
-        self.counts[bucket_of(ps)] += times;
         if times > 0 {
+            *self.count(bucket_of(ps)) += times;
             self.min_ps = self.min_ps.min(ps);
             self.max_ps = self.max_ps.max(ps);
         }
@@ -108,7 +135,7 @@ impl Histogram {
         let total = self.total();
         let wanted = ((share.clamp(0.0, 1.0) * total as f64).ceil() as u64).clamp(1, total.max(1));
         let mut seen = 0;
-        (0u64..).zip(&self.counts).find_map(|(bucket, &count)| {
+        (self.first as u64..).zip(&self.counts).find_map(|(bucket, &count)| {
             seen += count;
             (seen >= wanted).then(|| (lowest_of(bucket + 1) - 1).min(self.max_ps))
         })
@@ -116,8 +143,8 @@ impl Histogram {
 
     /// Count everything that `other` counted, too.
     pub fn merge(&mut self, other: &Self) {
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
+        for (bucket, &more) in (other.first..).zip(&other.counts).filter(|&(_, &more)| more > 0) {
+            *self.count(bucket) += more;
         }
         self.min_ps = self.min_ps.min(other.min_ps);
         self.max_ps = self.max_ps.max(other.max_ps);
@@ -133,7 +160,7 @@ impl Histogram {
         // Most buckets are beyond the least and the largest time.
         let first = bucket_of(self.min_ps);
         (first as u64..)
-            .zip(&self.counts[first..=bucket_of(self.max_ps)])
+            .zip(&self.counts[first - self.first..=bucket_of(self.max_ps) - self.first])
             .filter(|&(_, &count)| count > 0)
             .map(|(bucket, &count)| {
                 let (low, high) = (lowest_of(bucket), lowest_of(bucket + 1));
@@ -190,6 +217,19 @@ mod tests {
         }
         one.merge(&other);
         assert_eq!((one.total(), &one), (5000, &both));
+    }
+
+    #[test]
+    fn room_is_made_for_whole_octaves_in_any_order() {
+        let (mut rising, mut falling) = (Histogram::default(), Histogram::default());
+        let times = [3, 1000, 60_000_000, 61_000_000, 1_200_000_000];
+        times.iter().for_each(|&ps| rising.record(ps));
+        times.iter().rev().for_each(|&ps| falling.record_many(ps, 1));
+        assert_eq!(rising, falling);
+        assert_eq!(rising.total(), 5);
+        let mut narrow = Histogram::default();
+        (60_000_000..67_000_000).step_by(1000).for_each(|ps| narrow.record(ps));
+        assert_eq!(narrow.counts.len(), 128); // from 2^25 to 2^26 ps
     }
 
     #[test]
