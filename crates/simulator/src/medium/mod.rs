@@ -9,9 +9,11 @@
 //!   its access sees of that.
 //! - `ended`: what has ended, summed up while the medium goes on, so that it keeps no more in a long
 //!   trial than in a short one; [`line`](mod@line) is its channel time.
+//! - `contention`: the same medium contention by contention, where its frames come from a network.
 
 pub mod access;
 pub mod compiled;
+pub(crate) mod contention;
 mod ended;
 pub mod event;
 pub mod hosts;

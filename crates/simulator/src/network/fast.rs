@@ -10,9 +10,14 @@
 //! A port with traffic classes has a queue of each, and a lane for its next decision: when its wire
 //! is free, or when a frame may begin ([`ethermeter_traffic::scheduler`]).
 //!
-//! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures
-//! depend on what comes later; such networks are the reference's. So are those whose hosts send
-//! requests or broadcasts again, for these enter a route when others come in.
+//! A port on a shared medium has a queue; the medium has a lane for what is decided on it next
+//! ([`media`]).
+//!
+//! PAUSE, memory of ports and interrupts for several frames make departures depend on what comes
+//! later; such networks are the reference's. So are those whose hosts send requests or broadcasts
+//! again, for these enter a route when others come in.
+
+mod media;
 
 use super::Traced;
 use super::applications::Applications;
@@ -30,6 +35,7 @@ use crate::watch::{Poll, Watch};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
 use ethermeter_trial::flows::Flow;
+use media::Media;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +120,10 @@ struct Scheduled {
 /// Lanes by what is in them, in this order.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
-    /// Those before are decisions of ports with classes.
+    /// Of media of half-duplex links; those before are decisions of ports with classes.
+    links: u32,
+    /// Of each port on a shared medium that waits for its frame.
+    cards: u32,
     junctions: u32,
     lookups: u32,
     /// Of each flow's segments to its receiver, and back.
@@ -123,6 +132,8 @@ struct Lanes {
     answers: u32,
     time_outs: u32,
     transfers: u32,
+    /// Of other shared media.
+    media: u32,
     all: u32,
 }
 
@@ -158,6 +169,8 @@ struct Fast<'p> {
     scheduled_of: Vec<u32>,
     answers: Vec<VecDeque<Instant>>,
     time_outs: Vec<VecDeque<(Instant, u32)>>,
+    /// Shared media, and the ports on them.
+    media: Media<'p>,
     events: u64,
 }
 
@@ -168,7 +181,7 @@ pub(crate) fn run(
     watch: &Watch,
     tracing: bool,
 ) -> Option<Result<Traced, Error>> {
-    let later = compiled.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
+    let later = compiled.ports.iter().any(|port| port.buffer.is_some());
     if later || compiled.timings.iter().any(|timing| timing.coalesce.is_some()) {
         return None;
     }
@@ -184,15 +197,18 @@ pub(crate) fn run(
     let mut scheduled = Vec::new();
     let mut scheduled_of = vec![NONE; compiled.ports.len()];
     for (port, classes) in PortId::first(compiled.ports.len()).zip(&compiled.classes) {
-        if let Some(classes) = classes {
+        if let Some(classes) = classes.as_ref().filter(|_| !compiled.ports[port].half_duplex) {
             scheduled_of[port] = u32::try_from(scheduled.len()).expect("few ports");
             let queue = Scheduler::new(classes);
             scheduled.push(Scheduled { port, scheduler: queue, end: None, free: Instant::ZERO });
         }
     }
     let decisions = u32::try_from(scheduled.len()).expect("few ports");
-    lane_of.iter_mut().filter(|lane| **lane != NONE).for_each(|lane| *lane += decisions);
-    let junctions = decisions + junctions;
+    let media = Media::new(compiled);
+    let cards = decisions + media.of_links();
+    let first_junction = cards + media.card_count();
+    lane_of.iter_mut().filter(|lane| **lane != NONE).for_each(|lane| *lane += first_junction);
+    let junctions = first_junction + junctions;
     let applications = Applications::new(compiled, trial);
     let flows = applications.flow_count();
     let responses = || trial.scenario.flows.iter().filter_map(|flow| flow.response.as_ref());
@@ -210,15 +226,19 @@ pub(crate) fn run(
     let transfers = applications.waking_count();
     let segments = junctions + u32::try_from(ports.len()).expect("few ports");
     let sends = segments + 2 * transfers;
+    let others = sends + flows + receivers + timed + transfers;
     let lanes = Lanes {
-        junctions: decisions,
+        links: decisions,
+        cards,
+        junctions: first_junction,
         lookups: junctions,
         segments,
         sends,
         answers: sends + flows,
         time_outs: sends + flows + receivers,
         transfers: sends + flows + receivers + timed,
-        all: sends + flows + receivers + timed + transfers,
+        media: others,
+        all: others + media.of_stations(),
     };
     let server = |(resource, room): (usize, &Room)| Server {
         watched: resource < compiled.ports.len() || *room != ENDLESS,
@@ -241,6 +261,7 @@ pub(crate) fn run(
         ports,
         scheduled,
         scheduled_of,
+        media,
         events: 0,
         applications,
     };
@@ -248,6 +269,15 @@ pub(crate) fn run(
     let mut poll = watch.begin(&compiled.phases);
     fast.run(&mut poll);
     Some(poll.check().map(|()| fast.finish()))
+}
+
+/// A frame as it waits in its class at a port.
+fn waiting(compiled: &CompiledNetwork, port: PortId, item: Item) -> Waiting<Item> {
+    let octets = item.frame.octets;
+    let (begin, _) =
+        compiled.timing(item.hop).serve(octets, item.ready, item.complete, Instant::ZERO);
+    let volume = compiled.volume(port, octets).0;
+    Waiting { item, octets, volume, begin: begin.ps() }
 }
 
 impl Fast<'_> {
@@ -259,7 +289,14 @@ impl Fast<'_> {
             }
             self.events += 1;
             if lane < self.lanes.junctions {
-                self.decide(now, lane);
+                if lane < self.lanes.links {
+                    self.decide(now, lane);
+                } else if lane < self.lanes.cards {
+                    self.run_medium(now, lane, poll);
+                } else {
+                    self.tournament.set(lane, Instant::NEVER);
+                    self.take_up(now, lane - self.lanes.cards);
+                }
             } else if lane < self.lanes.sends {
                 let item = self.take(lane);
                 if lane < self.lanes.lookups || lane >= self.lanes.segments {
@@ -288,8 +325,10 @@ impl Fast<'_> {
                 let next = times.front().map_or(Instant::NEVER, |t| t.0);
                 self.tournament.set(lane, next);
                 self.time_out(now, flow, message);
-            } else {
+            } else if lane < self.lanes.media {
                 self.wake(now, FlowId::from(lane - self.lanes.transfers));
+            } else {
+                self.run_medium(now, lane, poll);
             }
         }
     }
@@ -331,15 +370,9 @@ impl Fast<'_> {
             if item.hop == route.after {
                 match route.last {
                     Last::Port(port) => {
-                        item.route = self.compiled.reception(port);
-                        let reception = self.compiled.routes[item.route];
-                        if let Last::Host(host) = reception.last {
-                            if !self.applications.wants(&item.frame, host) {
-                                return self.counters.lost(&item.frame, Loss::Ignored);
-                            }
-                            self.applications.seen(&item.frame, item.complete, &mut self.counters);
+                        if !self.receive(&mut item, port) {
+                            return;
                         }
-                        item.hop = reception.first;
                     }
                     Last::Lookup(port) => return self.wait(self.lookup_of[port], item),
                     Last::Host(_)
@@ -365,6 +398,22 @@ impl Fast<'_> {
         }
     }
 
+    /// A frame comes to a port. Whether that takes it in.
+    #[inline]
+    fn receive(&mut self, item: &mut Item, port: PortId) -> bool {
+        item.route = self.compiled.reception(port);
+        let reception = self.compiled.routes[item.route];
+        if let Last::Host(host) = reception.last {
+            if !self.applications.wants(&item.frame, host) {
+                self.counters.lost(&item.frame, Loss::Ignored);
+                return false;
+            }
+            self.applications.seen(&item.frame, item.complete, &mut self.counters);
+        }
+        item.hop = reception.first;
+        true
+    }
+
     /// What a transfer, or a comparison of clocks, does with a frame goes by the order of time.
     #[cold]
     fn hand_over(&mut self, mut item: Item) {
@@ -384,6 +433,10 @@ impl Fast<'_> {
             && self.scheduled_of[port] != NONE
         {
             self.enqueue(*item, self.scheduled_of[port]);
+            return false;
+        }
+        if let Some(port) = port.filter(|&port| self.compiled.ports[port].half_duplex) {
+            self.come_to_card(*item, port);
             return false;
         }
         let server = &mut self.servers[resource];
@@ -434,17 +487,7 @@ impl Fast<'_> {
         let now = item.ready;
         it.settle(now);
         let classes = compiled.classes[it.port].as_ref().expect("a port with classes");
-        let octets = item.frame.octets;
-        let waiting = Waiting {
-            item,
-            octets,
-            volume: compiled.volume(it.port, octets).0,
-            begin: compiled
-                .timing(item.hop)
-                .serve(octets, now, item.complete, Instant::ZERO)
-                .0
-                .ps(),
-        };
+        let waiting = waiting(compiled, it.port, item);
         let class = classes.class_of(compiled.priority(&item.frame));
         if it.scheduler.push(classes, class, now.ps(), waiting) {
             self.counters.held(it.port, it.scheduler.held());
@@ -528,13 +571,16 @@ impl Fast<'_> {
             }
             self.counters.ports[it.port].classes = it.scheduler.counts();
         }
-        Traced::new(
+        let on_media = self.finish_media();
+        let mut traced = Traced::new(
             self.compiled,
             self.counters,
             &mut self.applications,
             self.tables.flooded,
             self.events,
-        )
+        );
+        on_media.give(&mut traced.counts);
+        traced
     }
 }
 

@@ -1,0 +1,404 @@
+//! Ports on shared media: each has a queue, and a card that holds one frame until its medium has
+//! carried it. A medium of CSMA/CD is resolved contention by contention, one of PLCA event by event.
+//!
+//! A contention is resolved before the end of its frame, at which the port goes on. On a medium of
+//! links that is before all that comes to a port in its instant, on another one after it.
+
+use super::{Fast, Item, waiting};
+use crate::identity::{PortId, StationId};
+use crate::medium::Medium;
+use crate::medium::contention::Contended;
+use crate::medium::signals::FrameNumber;
+use crate::network::cards::{Cards, OnMedia, Outcome, loss_of_damaged};
+use crate::network::compiled::{CompiledNetwork, NONE, Segment, small};
+use crate::network::frame::Loss;
+use crate::network::hosts::Hosts;
+use crate::plca::access::PlcaAccess;
+use crate::plca::counters::BusCounters;
+use crate::time::Instant;
+use crate::watch::Poll;
+use ethermeter_traffic::scheduler::{Next, Room, Scheduler};
+use ethermeter_trial::counts::PlcaCounts;
+use std::collections::VecDeque;
+
+type CardsOf<'p> = Cards<'p, Item>;
+
+/// A shared medium of ports.
+#[expect(clippy::large_enum_variant, reason = "there are few, and each is stepped often")]
+enum PortMedium<'p> {
+    CsmaCd(Contended<'p, CardsOf<'p>>),
+    Plca(Medium<'p, PlcaAccess, CardsOf<'p>>),
+}
+
+/// A port on a shared medium.
+#[derive(Debug)]
+struct CardPort {
+    medium: u32,
+    station: StationId,
+    is_sending: bool,
+    queue: Queue,
+}
+
+/// What waits at a port on a shared medium.
+#[derive(Debug)]
+enum Queue {
+    /// Frames in the order in which they came; how many octets the port holds, those that it sends
+    /// included.
+    Plain(VecDeque<Item>, u64),
+    /// Of a port with traffic classes.
+    Classes(Box<Scheduler<Item>>),
+}
+
+/// All shared media, and the ports on them.
+pub(super) struct Media<'p> {
+    each: Vec<PortMedium<'p>>,
+    ports: Vec<CardPort>,
+    /// The number of each port there, or [`NONE`].
+    number_of: Vec<u32>,
+    /// How many of them are of stations; those of links come after these.
+    of_stations: u32,
+}
+
+impl<'p> Media<'p> {
+    pub fn new(compiled: &'p CompiledNetwork) -> Self {
+        let mut number_of = vec![NONE; compiled.ports.len()];
+        let mut ports = Vec::new();
+        for (medium, segment) in (0..).zip(&compiled.segments) {
+            for (station, &port) in StationId::first(segment.ports.len()).zip(&segment.ports) {
+                number_of[port] = small(ports.len());
+                let classes = compiled.classes.get(port.index()).and_then(Option::as_ref);
+                let queue = classes.map_or(Queue::Plain(VecDeque::new(), 0), |classes| {
+                    Queue::Classes(Box::new(Scheduler::new(classes)))
+                });
+                ports.push(CardPort { medium, station, is_sending: false, queue });
+            }
+        }
+        let of_stations = compiled.segments.iter().take_while(|of| !of.is_of_links).count();
+        Self {
+            each: compiled.segments.iter().map(|of| PortMedium::new(compiled, of)).collect(),
+            ports,
+            number_of,
+            of_stations: small(of_stations),
+        }
+    }
+
+    pub fn of_stations(&self) -> u32 {
+        self.of_stations
+    }
+
+    pub fn of_links(&self) -> u32 {
+        small(self.each.len()) - self.of_stations
+    }
+
+    pub fn card_count(&self) -> u32 {
+        small(self.ports.len())
+    }
+}
+
+impl<'p> PortMedium<'p> {
+    fn new(compiled: &'p CompiledNetwork, segment: &'p Segment) -> Self {
+        let Segment { medium, plca, is_of_links, .. } = segment;
+        let cards = Cards::new(compiled, segment);
+        let (phases, draws) = (&compiled.phases, (compiled.seed, segment.first_draw));
+        let Some(plca) = plca else {
+            return Self::CsmaCd(Contended::new(medium, phases, draws, cards, *is_of_links));
+        };
+        let accesses = PlcaAccess::all(medium, plca, draws);
+        let counters = BusCounters::of(accesses.len(), phases);
+        Self::Plca(Medium::new(medium, accesses, counters, phases, draws, cards))
+    }
+
+    /// When something happens on it, or its ports hear of something.
+    fn next_at(&self) -> Option<Instant> {
+        self.cards().outcome_at().or_else(|| match self {
+            Self::CsmaCd(medium) => medium.next_at(),
+            Self::Plca(medium) => medium.next_at(),
+        })
+    }
+
+    fn step(&mut self) {
+        match self {
+            Self::CsmaCd(medium) => medium.step(),
+            Self::Plca(medium) => drop(medium.step()),
+        }
+    }
+
+    /// Carry frames on the line to their ends, and count their channel time.
+    fn finish(mut self) -> (CardsOf<'p>, [u64; 5], Option<PlcaCounts>) {
+        self.cards_mut().forget_outcomes();
+        while self.next_at().is_some() {
+            self.step();
+            self.cards_mut().forget_outcomes();
+        }
+        match self {
+            Self::CsmaCd(medium) => (medium.finish(), [0; 5], None),
+            Self::Plca(medium) => medium.finish(),
+        }
+    }
+
+    fn cards(&self) -> &CardsOf<'p> {
+        match self {
+            Self::CsmaCd(medium) => medium.hosts(),
+            Self::Plca(medium) => &medium.hosts,
+        }
+    }
+
+    fn cards_mut(&mut self) -> &mut CardsOf<'p> {
+        match self {
+            Self::CsmaCd(medium) => medium.hosts_mut(),
+            Self::Plca(medium) => &mut medium.hosts,
+        }
+    }
+}
+
+impl Fast<'_> {
+    /// A frame comes to a port on a shared medium, whether that has room for it or not.
+    pub(super) fn come_to_card(&mut self, item: Item, port: PortId) {
+        let now = item.ready;
+        let compiled = self.compiled;
+        let number = self.media.number_of[port];
+        let it = &mut self.media.ports[number as usize];
+        if self.counters.within(now) {
+            self.media.each[it.medium as usize].cards_mut().count_arrival(it.station);
+        }
+        let octets = item.frame.octets;
+        let held = match &mut it.queue {
+            Queue::Plain(waiting, held) => {
+                let frames = waiting.len() as u64 + u64::from(it.is_sending) + 1;
+                let (room, octets) = (compiled.rooms[port.wire()], *held + u64::from(octets));
+                (frames <= room.frames && octets <= room.octets).then(|| {
+                    *held = octets;
+                    waiting.push_back(item);
+                    Room { frames, octets }
+                })
+            }
+            Queue::Classes(scheduler) => {
+                let classes = compiled.classes[port].as_ref().expect("a port with classes");
+                let waiting = waiting(compiled, port, item);
+                let class = classes.class_of(compiled.priority(&item.frame));
+                scheduler.push(classes, class, now.ps(), waiting).then(|| scheduler.held())
+            }
+        };
+        let Some(held) = held else {
+            self.counters.ports[port].dropped += u64::from(self.counters.within(now));
+            return self.counters.lost(&item.frame, Loss::Queue);
+        };
+        self.counters.held(port, held);
+        if !it.is_sending {
+            self.take_up(now, number);
+        }
+    }
+
+    /// A port on a shared medium takes up its next frame, if it can.
+    pub(super) fn take_up(&mut self, now: Instant, number: u32) {
+        let compiled = self.compiled;
+        let it = &mut self.media.ports[number as usize];
+        if it.is_sending {
+            return;
+        }
+        let port = compiled.segments[it.medium as usize].port(it.station);
+        let (item, class) = match &mut it.queue {
+            Queue::Plain(waiting, _) => match waiting.front() {
+                Some(item) => (*item, 0),
+                None => return,
+            },
+            Queue::Classes(scheduler) => {
+                let classes = compiled.classes[port].as_ref().expect("a port with classes");
+                match scheduler.next(classes, now.ps()) {
+                    Next::Send(class) => (*scheduler.first(class), class),
+                    Next::At(at) => {
+                        let at = Instant::saturating_from_ps(at);
+                        return self.tournament.set(self.lanes.cards + number, at);
+                    }
+                    Next::Nothing => return,
+                }
+            }
+        };
+        let Item { frame, route, hop, ready, complete } = item;
+        let timing = compiled.timing(hop);
+        let (start, end) = timing.serve(frame.octets, ready, complete, now);
+        if start > now {
+            // It would run dry.
+            return self.tournament.set(self.lanes.cards + number, start);
+        }
+        match &mut it.queue {
+            Queue::Plain(waiting, _) => drop(waiting.pop_front()),
+            Queue::Classes(scheduler) => {
+                let classes = compiled.classes[port].as_ref().expect("a port with classes");
+                let free = end.saturating_add(timing.gap);
+                scheduler.pop(classes, class, now.ps(), free.ps());
+            }
+        }
+        it.is_sending = true;
+        let is_sender = compiled.nodes[frame.from].send == Some(route);
+        // A host's own frames wait in their source, too, as those of stations do.
+        let is_first = frame.hops == 0 && frame.attempt == 0;
+        let arrived = if is_sender && is_first { frame.born } else { ready };
+        let (medium, station) = (it.medium, it.station);
+        let of = &mut self.media.each[medium as usize];
+        of.cards_mut().take_up(station, (item, frame.octets), now, arrived);
+        match of {
+            PortMedium::CsmaCd(medium) => medium.offer(now, station),
+            PortMedium::Plca(medium) => medium.make_ready(now, station),
+        }
+        self.look_at_medium(medium);
+    }
+
+    fn lane_of_medium(&self, medium: u32) -> u32 {
+        match medium.checked_sub(self.media.of_stations) {
+            Some(number) => self.lanes.links + number,
+            None => self.lanes.media + medium,
+        }
+    }
+
+    fn look_at_medium(&mut self, medium: u32) {
+        let next = self.media.each[medium as usize].next_at();
+        self.tournament.set(self.lane_of_medium(medium), next.unwrap_or(Instant::NEVER));
+    }
+
+    /// Do what is next on a medium, until its ports have heard of it, or something else comes first.
+    pub(super) fn run_medium(&mut self, mut now: Instant, lane: u32, poll: &mut Poll) {
+        let medium = if lane < self.lanes.cards {
+            lane - self.lanes.links + self.media.of_stations
+        } else {
+            lane - self.lanes.media
+        };
+        self.tournament.set(lane, Instant::NEVER);
+        let until = self.tournament.first().0.min(self.end);
+        let of = &mut self.media.each[medium as usize];
+        loop {
+            if of.cards().outcome_at().is_none() {
+                of.step();
+            }
+            if of.cards().outcome_at().is_some_and(|at| at <= now) {
+                break;
+            }
+            let Some(at) = of.next_at().filter(|&at| at < until) else { break };
+            if !poll.goes_on(at) {
+                break;
+            }
+            self.events += 1;
+            now = at;
+        }
+        while let Some(outcome) = self.media.each[medium as usize].cards_mut().next_outcome(now) {
+            self.follow_card(medium, outcome);
+        }
+        self.look_at_medium(medium);
+    }
+
+    fn follow_card(&mut self, medium: u32, outcome: Outcome<Item>) {
+        let segment = &self.compiled.segments[medium as usize];
+        match outcome {
+            Outcome::Sent { station, number, copy, start, end: now } => {
+                let port = segment.port(station);
+                self.counters.port_sent(port, copy.frame.octets, start, now);
+                self.depart(now, port, &copy);
+                self.share(now, medium, station, number, copy);
+                self.take_up(now, self.media.number_of[port]);
+            }
+            Outcome::GivenUp { station, copy, at: now } => {
+                let port = segment.port(station);
+                self.depart(now, port, &copy);
+                self.counters.lost(&copy.frame, Loss::Attempts);
+                self.take_up(now, self.media.number_of[port]);
+            }
+            Outcome::Heard { station, number, at, is_right } => {
+                let cards = self.media.each[medium as usize].cards_mut();
+                if let Some(copy) = cards.take_heard(station, number) {
+                    self.hear(copy, segment.port(station), at, is_right);
+                }
+            }
+        }
+    }
+
+    /// The port has done with its frame.
+    fn depart(&mut self, now: Instant, port: PortId, item: &Item) {
+        let it = &mut self.media.ports[self.media.number_of[port] as usize];
+        it.is_sending = false;
+        match &mut it.queue {
+            Queue::Plain(_, held) => *held -= u64::from(item.frame.octets),
+            Queue::Classes(scheduler) => scheduler.left(),
+        }
+        self.pass(&item.frame, (item.route, item.hop), now, now);
+    }
+
+    /// A frame is on its way to all other ports of its medium.
+    fn share(
+        &mut self,
+        now: Instant,
+        medium: u32,
+        station: StationId,
+        frame: FrameNumber,
+        item: Item,
+    ) {
+        let segment = &self.compiled.segments[medium as usize];
+        let Some(more) = segment.stations().checked_sub(2) else {
+            return self.counters.lost(&item.frame, Loss::Filtered);
+        };
+        self.counters.copied(&item.frame, u64::from(more));
+        let others = StationId::first(segment.stations() as usize).filter(|&it| it != station);
+        if let PortMedium::CsmaCd(contended) = &self.media.each[medium as usize]
+            && !contended.has_events()
+        {
+            let (positions, from) = (&segment.medium.positions, segment.medium.positions[station]);
+            let row = segment.medium.delays_from(from);
+            for other in others {
+                let port = segment.port(other);
+                self.hear(self.copy_to(item, port), port, now + row[positions[other]], true);
+            }
+            return;
+        }
+        let mut copies = self.media.each[medium as usize].cards_mut().no_copies();
+        for other in others {
+            copies[other] = Some(self.copy_to(item, segment.port(other)));
+        }
+        self.media.each[medium as usize].cards_mut().share(frame, copies);
+    }
+
+    fn copy_to(&self, mut item: Item, port: PortId) -> Item {
+        if item.frame.samples > 0 {
+            self.compiled.copied_to(&mut item.frame, port);
+        }
+        item
+    }
+
+    /// A port hears the end of a frame at `now`.
+    fn hear(&mut self, mut item: Item, port: PortId, now: Instant, is_right: bool) {
+        if now >= self.end {
+            self.counters.in_flight(&item.frame);
+        } else if is_right {
+            (item.ready, item.complete) = (now, now);
+            if self.receive(&mut item, port) {
+                self.follow(item, false);
+            }
+        } else {
+            let loss = loss_of_damaged(self.compiled, &self.applications, &item.frame, port);
+            self.counters.lost(&item.frame, loss);
+        }
+    }
+
+    /// What was counted on shared media and of their stations; what belongs to their ports is put
+    /// there.
+    pub(super) fn finish_media(&mut self) -> OnMedia {
+        for it in &self.media.ports {
+            let in_flight = &mut |item: &Item| self.counters.in_flight(&item.frame);
+            match &it.queue {
+                Queue::Plain(waiting, _) => waiting.iter().for_each(in_flight),
+                Queue::Classes(scheduler) => {
+                    scheduler.waiting().for_each(|waiting| in_flight(&waiting.item));
+                    let port = self.compiled.segments[it.medium as usize].port(it.station);
+                    self.counters.ports[port].classes = scheduler.counts();
+                }
+            }
+        }
+        let mut on_media = OnMedia::default();
+        let media = std::mem::take(&mut self.media.each);
+        for (segment, medium) in self.compiled.segments.iter().zip(media) {
+            for item in medium.cards().under_way() {
+                self.counters.in_flight(&item.frame);
+            }
+            on_media.add(segment, medium.finish(), &mut self.counters);
+        }
+        on_media
+    }
+}
