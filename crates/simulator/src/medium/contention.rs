@@ -4,8 +4,8 @@
 //! Of each station it knows when it starts if no other does first: when it is ready, put off by what
 //! it has heard so far. The earliest start decides who contends: those that start no later than they
 //! hear another. All of them are known when the first signal could have come everywhere, for then
-//! every frame that could take part has come from outside. So a contention is resolved at that time,
-//! whole, with ends that lie ahead.
+//! every frame that could take part has come from outside. So a contention of several stations is
+//! resolved at that time, whole, with ends that lie ahead; a frame that is alone, when it ends.
 //!
 //! This is exact as long as contentions are *closed* ([`crate::segment::fast`] says why). Where they
 //! are not, the medium goes on event by event until they are again: when a collision parts, because
@@ -63,6 +63,8 @@ pub(crate) struct Contended<'w, H> {
     waiting: Vec<Waiting>,
     /// The station that starts first, if any does.
     first: StationId,
+    /// When its contention is resolved.
+    resolved_at: Instant,
     hasty: usize,
     /// Frames that have come from outside.
     frames: u64,
@@ -100,6 +102,7 @@ impl<'w, H: Hosts> Contended<'w, H> {
             comes_after,
             waiting: vec![idle; stations],
             first: StationId::from(0),
+            resolved_at: Instant::NEVER,
             hasty: 0,
             frames: 0,
             candidates: Vec::new(),
@@ -126,10 +129,7 @@ impl<'w, H: Hosts> Contended<'w, H> {
             return self.medium.next_at();
         }
         let first = self.waiting[self.first].start;
-        if first >= self.medium.end {
-            return None;
-        }
-        Some(if self.hasty > 0 { first } else { first + self.medium.compiled.max_delay })
+        (first < self.medium.end).then_some(self.resolved_at)
     }
 
     /// Decide it.
@@ -151,9 +151,13 @@ impl<'w, H: Hosts> Contended<'w, H> {
         if !self.has_events {
             self.frames += 1;
             let order = if self.comes_after { self.frames } else { 0 };
+            let before = self.hasty;
             self.make_ready(at, station, order);
-            if self.key(station) < self.key(self.first) {
+            if self.key(station) <= self.key(self.first) {
                 self.first = station;
+                self.set_resolved();
+            } else if self.contends(station) || self.hasty != before {
+                self.set_resolved();
             }
         } else if at < owed {
             self.medium.make_ready(owed, station);
@@ -187,6 +191,30 @@ impl<'w, H: Hosts> Contended<'w, H> {
     fn find_first(&mut self) {
         let stations = StationId::first(self.waiting.len());
         self.first = stations.min_by_key(|&station| self.key(station)).unwrap_or(self.first);
+        self.set_resolved();
+    }
+
+    /// Whether a station starts before it could hear the first one everywhere.
+    #[inline]
+    fn contends(&self, station: StationId) -> bool {
+        let compiled = self.medium.compiled;
+        let [from, to] = [self.first, station].map(|station| compiled.positions[station]);
+        let latest = self.waiting[self.first].start + compiled.delay(from, to);
+        station != self.first && self.waiting[station].start <= latest
+    }
+
+    /// Find when the next contention is resolved: as late as can be, so that a frame that is alone
+    /// is looked at once.
+    fn set_resolved(&mut self) {
+        let start = self.waiting[self.first].start;
+        let mut stations = StationId::first(self.waiting.len());
+        self.resolved_at = if start >= self.medium.end || self.hasty > 0 {
+            start
+        } else if stations.any(|station| self.contends(station)) {
+            start + self.medium.compiled.max_delay
+        } else {
+            start + self.medium.hosts.packet_time(self.first, start)
+        };
     }
 
     /// Resolve the next contention. Whether it is closed; if not, nothing has changed.

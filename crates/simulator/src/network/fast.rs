@@ -542,7 +542,8 @@ impl Fast<'_> {
             item.frame.samples = frame.samples;
             compiled.copied(&mut item.frame, item.route);
             item.hop = compiled.routes[item.route].first;
-            fast.follow(item, false);
+            let is_at_card = fast.is_at_card(item.hop);
+            fast.follow(item, is_at_card);
         };
         let at = compiled.ports[port];
         let node = &compiled.nodes[at.node];
@@ -618,6 +619,7 @@ impl Hosts for Fast<'_> {
     fn put_in(&mut self, now: Instant, route: RouteId, frame: Frame) {
         self.counters.sent(&frame);
         let hop = self.compiled.routes[route].first;
-        self.follow(Item { frame, route, hop, ready: now, complete: now }, false);
+        let is_at_card = self.is_at_card(hop);
+        self.follow(Item { frame, route, hop, ready: now, complete: now }, is_at_card);
     }
 }

@@ -191,6 +191,12 @@ impl Fast<'_> {
 
     /// A port on a shared medium takes up its next frame, if it can.
     pub(super) fn take_up(&mut self, now: Instant, number: u32) {
+        self.take_next(now, number);
+        self.look_at_medium(self.media.ports[number as usize].medium);
+    }
+
+    /// The same, where the medium is looked at later.
+    fn take_next(&mut self, now: Instant, number: u32) {
         let compiled = self.compiled;
         let it = &mut self.media.ports[number as usize];
         if it.is_sending {
@@ -241,7 +247,14 @@ impl Fast<'_> {
             PortMedium::CsmaCd(medium) => medium.offer(now, station),
             PortMedium::Plca(medium) => medium.make_ready(now, station),
         }
-        self.look_at_medium(medium);
+    }
+
+    /// Whether a frame at this hop is at a port on a shared medium.
+    #[inline]
+    pub(super) fn is_at_card(&self, hop: u32) -> bool {
+        let port = || self.compiled.port_of(self.compiled.timing(hop).resource);
+        !self.media.each.is_empty()
+            && port().is_some_and(|port| self.compiled.ports[port].half_duplex)
     }
 
     fn lane_of_medium(&self, medium: u32) -> u32 {
@@ -263,9 +276,8 @@ impl Fast<'_> {
         } else {
             lane - self.lanes.media
         };
-        self.tournament.set(lane, Instant::NEVER);
-        let until = self.tournament.first().0.min(self.end);
         let of = &mut self.media.each[medium as usize];
+        let mut until = None;
         loop {
             if of.cards().outcome_at().is_none() {
                 of.step();
@@ -273,6 +285,10 @@ impl Fast<'_> {
             if of.cards().outcome_at().is_some_and(|at| at <= now) {
                 break;
             }
+            let until = *until.get_or_insert_with(|| {
+                self.tournament.set(lane, Instant::NEVER);
+                self.tournament.first().0.min(self.end)
+            });
             let Some(at) = of.next_at().filter(|&at| at < until) else { break };
             if !poll.goes_on(at) {
                 break;
@@ -294,13 +310,13 @@ impl Fast<'_> {
                 self.counters.port_sent(port, copy.frame.octets, start, now);
                 self.depart(now, port, &copy);
                 self.share(now, medium, station, number, copy);
-                self.take_up(now, self.media.number_of[port]);
+                self.take_next(now, self.media.number_of[port]);
             }
             Outcome::GivenUp { station, copy, at: now } => {
                 let port = segment.port(station);
                 self.depart(now, port, &copy);
                 self.counters.lost(&copy.frame, Loss::Attempts);
-                self.take_up(now, self.media.number_of[port]);
+                self.take_next(now, self.media.number_of[port]);
             }
             Outcome::Heard { station, number, at, is_right } => {
                 let cards = self.media.each[medium as usize].cards_mut();
