@@ -51,6 +51,7 @@ struct Sender {
 }
 
 /// A medium that is resolved by contentions where it can.
+#[expect(clippy::struct_excessive_bools, reason = "each is a state or a property of its own")]
 pub(crate) struct Contended<'w, H> {
     medium: Medium<'w, Direct<CsmaCd>, H>,
     /// Whether it goes on event by event.
@@ -63,8 +64,9 @@ pub(crate) struct Contended<'w, H> {
     waiting: Vec<Waiting>,
     /// The station that starts first, if any does.
     first: StationId,
-    /// When its contention is resolved.
+    /// When its contention is resolved, and whether no other station contends.
     resolved_at: Instant,
+    is_alone: bool,
     hasty: usize,
     /// Frames that have come from outside.
     frames: u64,
@@ -103,6 +105,7 @@ impl<'w, H: Hosts> Contended<'w, H> {
             waiting: vec![idle; stations],
             first: StationId::from(0),
             resolved_at: Instant::NEVER,
+            is_alone: false,
             hasty: 0,
             frames: 0,
             candidates: Vec::new(),
@@ -208,28 +211,28 @@ impl<'w, H: Hosts> Contended<'w, H> {
     fn set_resolved(&mut self) {
         let start = self.waiting[self.first].start;
         let mut stations = StationId::first(self.waiting.len());
+        self.is_alone = false;
         self.resolved_at = if start >= self.medium.end || self.hasty > 0 {
             start
         } else if stations.any(|station| self.contends(station)) {
             start + self.medium.compiled.max_delay
         } else {
+            self.is_alone = true;
             start + self.medium.hosts.packet_time(self.first, start)
         };
     }
 
     /// Resolve the next contention. Whether it is closed; if not, nothing has changed.
     fn resolve(&mut self) -> bool {
-        self.choose_senders();
         let compiled = self.medium.compiled;
-        if let [alone] = &mut self.senders[..] {
-            let Sender { station, start, .. } = *alone;
-            let end = start + self.medium.hosts.packet_time(station, start);
-            alone.end = end;
-            let number = self.medium.first_kept;
-            self.medium.first_kept = number.after(1);
-            let (attempt, ready) = self.medium.hosts.deliver(station, number, start, end);
-            self.medium.hosts.record(&attempt);
-            self.make_ready(ready, station, 0);
+        if self.is_alone {
+            self.deliver(self.first, self.waiting[self.first].start, self.resolved_at);
+            self.find_first();
+            return true;
+        }
+        self.choose_senders();
+        if let [Sender { station, start, .. }] = self.senders[..] {
+            self.deliver(station, start, start + self.medium.hosts.packet_time(station, start));
         } else {
             for sender in &mut self.senders {
                 let heard = sender.heard.0.max(sender.start);
@@ -247,9 +250,34 @@ impl<'w, H: Hosts> Contended<'w, H> {
                 self.medium.hosts.record(&attempt);
                 self.make_ready(ready, station, 0);
             }
+            for index in 0..self.senders.len() {
+                self.defer_to(self.senders[index].station, self.senders[index].end);
+            }
         }
-        self.defer();
+        self.find_first();
         true
+    }
+
+    /// A station sends alone.
+    fn deliver(&mut self, station: StationId, start: Instant, end: Instant) {
+        let number = self.medium.first_kept;
+        self.medium.first_kept = number.after(1);
+        let (attempt, ready) = self.medium.hosts.deliver(station, number, start, end);
+        self.medium.hosts.record(&attempt);
+        self.make_ready(ready, station, 0);
+        self.defer_to(station, end);
+    }
+
+    /// All stations defer to what a sender has sent until `end`.
+    fn defer_to(&mut self, sender: StationId, end: Instant) {
+        let compiled = self.medium.compiled;
+        let row = compiled.delays_from(compiled.positions[sender]);
+        let stations = StationId::first(self.waiting.len()).zip(&compiled.positions);
+        for ((station, &position), it) in stations.zip(&mut self.waiting) {
+            let delay = if station == sender { Span::ZERO } else { row[position] };
+            it.owed = it.owed.max(end + delay + compiled.gaps[position].length);
+            it.start = it.starts();
+        }
     }
 
     /// Those that start before they hear another, in the order of their starts.
@@ -267,16 +295,12 @@ impl<'w, H: Hosts> Contended<'w, H> {
             }
         }
         let (waiting, end) = (&self.waiting, self.medium.end);
-        if !self.candidates.is_empty() {
-            let key = |station: StationId| {
-                let it = &waiting[station];
-                (it.start, if it.has_just_come() { it.order } else { 0 }, station)
-            };
-            self.candidates.push(first);
-            self.candidates.sort_unstable_by_key(|&station| key(station));
-        } else {
-            self.candidates.push(first);
-        }
+        let key = |station: StationId| {
+            let it = &waiting[station];
+            (it.start, if it.has_just_come() { it.order } else { 0 }, station)
+        };
+        self.candidates.push(first);
+        self.candidates.sort_unstable_by_key(|&station| key(station));
         for &station in &self.candidates {
             let it = &waiting[station];
             let row = compiled.delays_from(positions[station]);
@@ -298,23 +322,6 @@ impl<'w, H: Hosts> Contended<'w, H> {
             let start = it.start;
             self.senders.push(Sender { station, start, heard: (heard, last), end: Instant::ZERO });
         }
-    }
-
-    /// All stations defer to what the senders have sent.
-    fn defer(&mut self) {
-        let compiled = self.medium.compiled;
-        for sender in &self.senders {
-            let row = compiled.delays_from(compiled.positions[sender.station]);
-            let stations = StationId::first(self.waiting.len()).zip(&compiled.positions);
-            for ((station, &position), it) in stations.zip(&mut self.waiting) {
-                let delay = if station == sender.station { Span::ZERO } else { row[position] };
-                it.owed = it.owed.max(sender.end + delay + compiled.gaps[position].length);
-            }
-        }
-        for it in &mut self.waiting {
-            it.start = it.starts();
-        }
-        self.find_first();
     }
 
     /// Go on event by event from the next start on, of which all is known that comes until `now`.

@@ -1,5 +1,5 @@
-//! The cards of ports on shared media: each holds a frame until the medium has carried it, as a copy
-//! `C` of its engine.
+//! The cards of ports on shared media: each holds a frame until the medium has carried it. It is known
+//! to its engine as `C`, and a copy of it on the way to another port as `W`.
 
 use super::applications::Applications;
 use super::compiled::{CompiledNetwork, Role, Segment};
@@ -50,7 +50,7 @@ struct Card<C> {
 }
 
 /// The cards of the ports on a medium.
-pub(super) struct Cards<'p, C> {
+pub(super) struct Cards<'p, C, W> {
     segment: &'p Segment,
     /// The measured window.
     window: (Instant, Instant),
@@ -60,12 +60,12 @@ pub(super) struct Cards<'p, C> {
     /// What cards tell, in the order of time.
     outcomes: VecDeque<Outcome<C>>,
     /// Frames on their way: number, how many stations have not heard it yet, and their copies.
-    on_way: VecDeque<(FrameNumber, u32, Vec<Option<C>>)>,
+    on_way: VecDeque<(FrameNumber, u32, Vec<Option<W>>)>,
     /// Rooms for copies that all stations have heard.
-    spare: Vec<Vec<Option<C>>>,
+    spare: Vec<Vec<Option<W>>>,
 }
 
-impl<'p, C: Copy> Cards<'p, C> {
+impl<'p, C: Copy, W: Copy> Cards<'p, C, W> {
     pub fn new(compiled: &CompiledNetwork, segment: &'p Segment) -> Self {
         let phases = &compiled.phases;
         let card = |transmitter: &Transmitter| Card {
@@ -127,19 +127,19 @@ impl<'p, C: Copy> Cards<'p, C> {
     }
 
     /// Room for a copy of each station, without any.
-    pub fn no_copies(&mut self) -> Vec<Option<C>> {
+    pub fn no_copies(&mut self) -> Vec<Option<W>> {
         let mut copies = self.spare.pop().unwrap_or_default();
         copies.resize(self.each.len(), None);
         copies
     }
 
     /// The frame `number` is on its way to all stations that have a copy of it.
-    pub fn share(&mut self, number: FrameNumber, copies: Vec<Option<C>>) {
+    pub fn share(&mut self, number: FrameNumber, copies: Vec<Option<W>>) {
         self.on_way.push_back((number, small(copies.len() - 1), copies));
     }
 
     /// The copy of a frame that a station has heard to its end; none of one that collided.
-    pub fn take_heard(&mut self, station: StationId, number: FrameNumber) -> Option<C> {
+    pub fn take_heard(&mut self, station: StationId, number: FrameNumber) -> Option<W> {
         let (_, left, copies) = self.on_way.iter_mut().find(|(of, ..)| *of == number)?;
         let copy = copies[station].take()?;
         *left -= 1;
@@ -149,15 +149,11 @@ impl<'p, C: Copy> Cards<'p, C> {
         Some(copy)
     }
 
-    /// The copies that cards hold, of which ports do not know yet that they do no more, and which
-    /// a station has not heard yet.
-    pub fn under_way(&self) -> impl Iterator<Item = &C> {
-        let told = self.outcomes.iter().filter_map(|outcome| match outcome {
-            Outcome::Sent { copy, .. } | Outcome::GivenUp { copy, .. } => Some(copy),
-            Outcome::Heard { .. } => None,
-        });
-        let on_way = self.on_way.iter().flat_map(|(.., copies)| copies.iter().flatten());
-        self.each.iter().filter_map(|card| card.copy.as_ref()).chain(told).chain(on_way)
+    /// The copies on their way, each with the station that has not heard it yet.
+    pub fn on_way(&self) -> impl Iterator<Item = (StationId, &W)> {
+        let frames = self.on_way.iter();
+        let all = frames.flat_map(|(.., copies)| StationId::first(copies.len()).zip(copies));
+        all.filter_map(|(station, copy)| Some((station, copy.as_ref()?)))
     }
 
     /// What was counted of the medium and of the cards, but what ports dropped, and the longest
@@ -180,7 +176,7 @@ impl<'p, C: Copy> Cards<'p, C> {
     }
 }
 
-impl<C: Copy> Hosts for Cards<'_, C> {
+impl<C: Copy, W: Copy> Hosts for Cards<'_, C, W> {
     fn packet_time(&self, station: StationId, _: Instant) -> Span {
         self.segment.medium.packet_time(self.each[station].transmitter.length())
     }
@@ -250,10 +246,10 @@ pub(super) struct OnMedia {
 
 impl OnMedia {
     /// Add a shared medium on which nothing more happens; what belongs to its ports is put there.
-    pub fn add<C: Copy>(
+    pub fn add<C: Copy, W: Copy>(
         &mut self,
         segment: &Segment,
-        (cards, time_ps, plca): (Cards<'_, C>, [u64; 5], Option<PlcaCounts>),
+        (cards, time_ps, plca): (Cards<'_, C, W>, [u64; 5], Option<PlcaCounts>),
         counters: &mut NetworkCounters,
     ) {
         let (mut medium, mut stations, longest) = cards.finish();

@@ -18,6 +18,7 @@
 //! again, for these enter a route when others come in.
 
 mod media;
+mod tournament;
 
 use super::Traced;
 use super::applications::Applications;
@@ -37,6 +38,7 @@ use ethermeter_trial::Trial;
 use ethermeter_trial::flows::Flow;
 use media::Media;
 use std::collections::VecDeque;
+use tournament::Tournament;
 
 #[derive(Clone, Copy, Debug)]
 struct Item {
@@ -45,57 +47,6 @@ struct Item {
     hop: u32,
     ready: Instant,
     complete: Instant,
-}
-
-/// Who is first: a tournament tree over the times of lanes; of equals, the lane with the lower
-/// number.
-#[derive(Debug)]
-struct Tournament {
-    leaves: usize,
-    /// Time and lane of the winner of each subtree; leaves from `leaves` on.
-    nodes: Vec<(Instant, u32)>,
-}
-
-impl Tournament {
-    fn new(lanes: usize) -> Self {
-        let leaves = lanes.next_power_of_two().max(2);
-        let mut nodes = vec![(Instant::NEVER, 0); 2 * leaves];
-        for (lane, node) in nodes[leaves..].iter_mut().enumerate() {
-            node.1 = u32::try_from(lane).expect("few lanes");
-        }
-        Self { leaves, nodes }
-    }
-
-    #[inline]
-    fn first(&self) -> (Instant, u32) {
-        self.nodes[1]
-    }
-
-    /// A lane's time is over; it is set before the first lane is looked up.
-    #[inline]
-    fn park(&mut self, lane: u32) {
-        self.nodes[self.leaves + lane as usize].0 = Instant::NEVER;
-    }
-
-    #[inline]
-    fn is_parked(&self, lane: u32) -> bool {
-        self.nodes[self.leaves + lane as usize].0 == Instant::NEVER
-    }
-
-    #[inline]
-    fn set(&mut self, lane: u32, time: Instant) {
-        let mut at = self.leaves + lane as usize;
-        let mut winner = (time, lane);
-        self.nodes[at] = winner;
-        while at > 1 {
-            // The winner of the other half wins if it is earlier, or as early and to the left.
-            let other = self.nodes[at ^ 1];
-            let beaten = other.0 < winner.0 || (other.0 == winner.0 && at & 1 == 1);
-            winner = if beaten { other } else { winner };
-            at >>= 1;
-            self.nodes[at] = winner;
-        }
-    }
 }
 
 /// When a resource is free, and when those that are in it leave.
@@ -197,7 +148,7 @@ pub(crate) fn run(
     let mut scheduled = Vec::new();
     let mut scheduled_of = vec![NONE; compiled.ports.len()];
     for (port, classes) in PortId::first(compiled.ports.len()).zip(&compiled.classes) {
-        if let Some(classes) = classes.as_ref().filter(|_| !compiled.ports[port].half_duplex) {
+        if let Some(classes) = classes {
             scheduled_of[port] = u32::try_from(scheduled.len()).expect("few ports");
             let queue = Scheduler::new(classes);
             scheduled.push(Scheduled { port, scheduler: queue, end: None, free: Instant::ZERO });
@@ -269,15 +220,6 @@ pub(crate) fn run(
     let mut poll = watch.begin(&compiled.phases);
     fast.run(&mut poll);
     Some(poll.check().map(|()| fast.finish()))
-}
-
-/// A frame as it waits in its class at a port.
-fn waiting(compiled: &CompiledNetwork, port: PortId, item: Item) -> Waiting<Item> {
-    let octets = item.frame.octets;
-    let (begin, _) =
-        compiled.timing(item.hop).serve(octets, item.ready, item.complete, Instant::ZERO);
-    let volume = compiled.volume(port, octets).0;
-    Waiting { item, octets, volume, begin: begin.ps() }
 }
 
 impl Fast<'_> {
@@ -487,7 +429,17 @@ impl Fast<'_> {
         let now = item.ready;
         it.settle(now);
         let classes = compiled.classes[it.port].as_ref().expect("a port with classes");
-        let waiting = waiting(compiled, it.port, item);
+        let octets = item.frame.octets;
+        let waiting = Waiting {
+            item,
+            octets,
+            volume: compiled.volume(it.port, octets).0,
+            begin: compiled
+                .timing(item.hop)
+                .serve(octets, now, item.complete, Instant::ZERO)
+                .0
+                .ps(),
+        };
         let class = classes.class_of(compiled.priority(&item.frame));
         if it.scheduler.push(classes, class, now.ps(), waiting) {
             self.counters.held(it.port, it.scheduler.held());

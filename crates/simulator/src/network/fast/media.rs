@@ -4,24 +4,24 @@
 //! A contention is resolved before the end of its frame, at which the port goes on. On a medium of
 //! links that is before all that comes to a port in its instant, on another one after it.
 
-use super::{Fast, Item, waiting};
+use super::{Fast, Item};
 use crate::identity::{PortId, StationId};
 use crate::medium::Medium;
 use crate::medium::contention::Contended;
 use crate::medium::signals::FrameNumber;
 use crate::network::cards::{Cards, OnMedia, Outcome, loss_of_damaged};
-use crate::network::compiled::{CompiledNetwork, NONE, Segment, small};
+use crate::network::compiled::{CompiledNetwork, Last, NONE, Segment, small};
 use crate::network::frame::Loss;
 use crate::network::hosts::Hosts;
 use crate::plca::access::PlcaAccess;
 use crate::plca::counters::BusCounters;
 use crate::time::Instant;
 use crate::watch::Poll;
-use ethermeter_traffic::scheduler::{Next, Room, Scheduler};
+use ethermeter_traffic::scheduler::Room;
 use ethermeter_trial::counts::PlcaCounts;
 use std::collections::VecDeque;
 
-type CardsOf<'p> = Cards<'p, Item>;
+type CardsOf<'p> = Cards<'p, (), Item>;
 
 /// A shared medium of ports.
 #[expect(clippy::large_enum_variant, reason = "there are few, and each is stepped often")]
@@ -35,18 +35,12 @@ enum PortMedium<'p> {
 struct CardPort {
     medium: u32,
     station: StationId,
-    is_sending: bool,
-    queue: Queue,
-}
-
-/// What waits at a port on a shared medium.
-#[derive(Debug)]
-enum Queue {
-    /// Frames in the order in which they came; how many octets the port holds, those that it sends
-    /// included.
-    Plain(VecDeque<Item>, u64),
-    /// Of a port with traffic classes.
-    Classes(Box<Scheduler<Item>>),
+    /// The frame that its card has.
+    sending: Option<Item>,
+    /// Frames in the order in which they came.
+    waiting: VecDeque<Item>,
+    /// Octets that it holds, with those that it sends.
+    octets: u64,
 }
 
 /// All shared media, and the ports on them.
@@ -66,11 +60,8 @@ impl<'p> Media<'p> {
         for (medium, segment) in (0..).zip(&compiled.segments) {
             for (station, &port) in StationId::first(segment.ports.len()).zip(&segment.ports) {
                 number_of[port] = small(ports.len());
-                let classes = compiled.classes.get(port.index()).and_then(Option::as_ref);
-                let queue = classes.map_or(Queue::Plain(VecDeque::new(), 0), |classes| {
-                    Queue::Classes(Box::new(Scheduler::new(classes)))
-                });
-                ports.push(CardPort { medium, station, is_sending: false, queue });
+                let waiting = VecDeque::new();
+                ports.push(CardPort { medium, station, sending: None, waiting, octets: 0 });
             }
         }
         let of_stations = compiled.segments.iter().take_while(|of| !of.is_of_links).count();
@@ -155,36 +146,24 @@ impl Fast<'_> {
     /// A frame comes to a port on a shared medium, whether that has room for it or not.
     pub(super) fn come_to_card(&mut self, item: Item, port: PortId) {
         let now = item.ready;
-        let compiled = self.compiled;
         let number = self.media.number_of[port];
         let it = &mut self.media.ports[number as usize];
         if self.counters.within(now) {
             self.media.each[it.medium as usize].cards_mut().count_arrival(it.station);
         }
-        let octets = item.frame.octets;
-        let held = match &mut it.queue {
-            Queue::Plain(waiting, held) => {
-                let frames = waiting.len() as u64 + u64::from(it.is_sending) + 1;
-                let (room, octets) = (compiled.rooms[port.wire()], *held + u64::from(octets));
-                (frames <= room.frames && octets <= room.octets).then(|| {
-                    *held = octets;
-                    waiting.push_back(item);
-                    Room { frames, octets }
-                })
-            }
-            Queue::Classes(scheduler) => {
-                let classes = compiled.classes[port].as_ref().expect("a port with classes");
-                let waiting = waiting(compiled, port, item);
-                let class = classes.class_of(compiled.priority(&item.frame));
-                scheduler.push(classes, class, now.ps(), waiting).then(|| scheduler.held())
-            }
+        let held = Room {
+            frames: it.waiting.len() as u64 + u64::from(it.sending.is_some()) + 1,
+            octets: it.octets + u64::from(item.frame.octets),
         };
-        let Some(held) = held else {
+        let room = self.compiled.rooms[port.wire()];
+        if held.frames > room.frames || held.octets > room.octets {
             self.counters.ports[port].dropped += u64::from(self.counters.within(now));
             return self.counters.lost(&item.frame, Loss::Queue);
-        };
+        }
+        it.octets = held.octets;
+        it.waiting.push_back(item);
         self.counters.held(port, held);
-        if !it.is_sending {
+        if it.sending.is_none() {
             self.take_up(now, number);
         }
     }
@@ -199,50 +178,23 @@ impl Fast<'_> {
     fn take_next(&mut self, now: Instant, number: u32) {
         let compiled = self.compiled;
         let it = &mut self.media.ports[number as usize];
-        if it.is_sending {
-            return;
-        }
-        let port = compiled.segments[it.medium as usize].port(it.station);
-        let (item, class) = match &mut it.queue {
-            Queue::Plain(waiting, _) => match waiting.front() {
-                Some(item) => (*item, 0),
-                None => return,
-            },
-            Queue::Classes(scheduler) => {
-                let classes = compiled.classes[port].as_ref().expect("a port with classes");
-                match scheduler.next(classes, now.ps()) {
-                    Next::Send(class) => (*scheduler.first(class), class),
-                    Next::At(at) => {
-                        let at = Instant::saturating_from_ps(at);
-                        return self.tournament.set(self.lanes.cards + number, at);
-                    }
-                    Next::Nothing => return,
-                }
-            }
-        };
-        let Item { frame, route, hop, ready, complete } = item;
-        let timing = compiled.timing(hop);
-        let (start, end) = timing.serve(frame.octets, ready, complete, now);
+        let Some(item) = it.waiting.front().filter(|_| it.sending.is_none()) else { return };
+        let Item { frame, route, ready, .. } = item;
+        let (ready, octets) = (*ready, frame.octets);
+        let timing = compiled.timing(item.hop);
+        let (start, _) = timing.serve(octets, ready, item.complete, now);
         if start > now {
             // It would run dry.
             return self.tournament.set(self.lanes.cards + number, start);
         }
-        match &mut it.queue {
-            Queue::Plain(waiting, _) => drop(waiting.pop_front()),
-            Queue::Classes(scheduler) => {
-                let classes = compiled.classes[port].as_ref().expect("a port with classes");
-                let free = end.saturating_add(timing.gap);
-                scheduler.pop(classes, class, now.ps(), free.ps());
-            }
-        }
-        it.is_sending = true;
-        let is_sender = compiled.nodes[frame.from].send == Some(route);
+        let is_sender = compiled.nodes[frame.from].send == Some(*route);
         // A host's own frames wait in their source, too, as those of stations do.
         let is_first = frame.hops == 0 && frame.attempt == 0;
         let arrived = if is_sender && is_first { frame.born } else { ready };
-        let (medium, station) = (it.medium, it.station);
-        let of = &mut self.media.each[medium as usize];
-        of.cards_mut().take_up(station, (item, frame.octets), now, arrived);
+        it.sending = it.waiting.pop_front();
+        let station = it.station;
+        let of = &mut self.media.each[it.medium as usize];
+        of.cards_mut().take_up(station, ((), octets), now, arrived);
         match of {
             PortMedium::CsmaCd(medium) => medium.offer(now, station),
             PortMedium::Plca(medium) => medium.make_ready(now, station),
@@ -265,8 +217,12 @@ impl Fast<'_> {
     }
 
     fn look_at_medium(&mut self, medium: u32) {
-        let next = self.media.each[medium as usize].next_at();
-        self.tournament.set(self.lane_of_medium(medium), next.unwrap_or(Instant::NEVER));
+        let next = self.media.each[medium as usize].next_at().unwrap_or(Instant::NEVER);
+        let lane = self.lane_of_medium(medium);
+        // Most often a frame that comes changes nothing of what is decided next.
+        if next != self.tournament.time_of(lane) {
+            self.tournament.set(lane, next);
+        }
     }
 
     /// Do what is next on a medium, until its ports have heard of it, or something else comes first.
@@ -276,66 +232,59 @@ impl Fast<'_> {
         } else {
             lane - self.lanes.media
         };
-        let of = &mut self.media.each[medium as usize];
-        let mut until = None;
         loop {
+            let of = &mut self.media.each[medium as usize];
             if of.cards().outcome_at().is_none() {
                 of.step();
             }
-            if of.cards().outcome_at().is_some_and(|at| at <= now) {
-                break;
+            while let Some(outcome) = self.media.each[medium as usize].cards_mut().next_outcome(now)
+            {
+                self.follow_card(medium, outcome);
             }
-            let until = *until.get_or_insert_with(|| {
-                self.tournament.set(lane, Instant::NEVER);
-                self.tournament.first().0.min(self.end)
-            });
-            let Some(at) = of.next_at().filter(|&at| at < until) else { break };
-            if !poll.goes_on(at) {
+            let Some(at) = self.media.each[medium as usize].next_at() else { break };
+            self.tournament.set(lane, at);
+            let is_first = self.tournament.first().1 == lane;
+            if !is_first || at >= self.end || !poll.goes_on(at) {
                 break;
             }
             self.events += 1;
             now = at;
         }
-        while let Some(outcome) = self.media.each[medium as usize].cards_mut().next_outcome(now) {
-            self.follow_card(medium, outcome);
-        }
         self.look_at_medium(medium);
     }
 
-    fn follow_card(&mut self, medium: u32, outcome: Outcome<Item>) {
+    fn follow_card(&mut self, medium: u32, outcome: Outcome<()>) {
         let segment = &self.compiled.segments[medium as usize];
         match outcome {
-            Outcome::Sent { station, number, copy, start, end: now } => {
+            Outcome::Sent { station, number, start, end: now, .. } => {
                 let port = segment.port(station);
-                self.counters.port_sent(port, copy.frame.octets, start, now);
-                self.depart(now, port, &copy);
-                self.share(now, medium, station, number, copy);
+                let item = self.depart(now, port);
+                self.counters.port_sent(port, item.frame.octets, start, now);
+                self.share(now, medium, station, number, &item);
                 self.take_next(now, self.media.number_of[port]);
             }
-            Outcome::GivenUp { station, copy, at: now } => {
+            Outcome::GivenUp { station, at: now, .. } => {
                 let port = segment.port(station);
-                self.depart(now, port, &copy);
-                self.counters.lost(&copy.frame, Loss::Attempts);
+                let item = self.depart(now, port);
+                self.counters.lost(&item.frame, Loss::Attempts);
                 self.take_next(now, self.media.number_of[port]);
             }
             Outcome::Heard { station, number, at, is_right } => {
                 let cards = self.media.each[medium as usize].cards_mut();
                 if let Some(copy) = cards.take_heard(station, number) {
-                    self.hear(copy, segment.port(station), at, is_right);
+                    self.hear(&copy, segment.port(station), at, is_right);
                 }
             }
         }
     }
 
     /// The port has done with its frame.
-    fn depart(&mut self, now: Instant, port: PortId, item: &Item) {
+    fn depart(&mut self, now: Instant, port: PortId) -> Item {
         let it = &mut self.media.ports[self.media.number_of[port] as usize];
-        it.is_sending = false;
-        match &mut it.queue {
-            Queue::Plain(_, held) => *held -= u64::from(item.frame.octets),
-            Queue::Classes(scheduler) => scheduler.left(),
-        }
+        let item = it.sending.take().expect("a card that sends holds a frame");
+        it.octets -= u64::from(item.frame.octets);
         self.pass(&item.frame, (item.route, item.hop), now, now);
+        item
     }
 
     /// A frame is on its way to all other ports of its medium.
@@ -345,7 +294,7 @@ impl Fast<'_> {
         medium: u32,
         station: StationId,
         frame: FrameNumber,
-        item: Item,
+        item: &Item,
     ) {
         let segment = &self.compiled.segments[medium as usize];
         let Some(more) = segment.stations().checked_sub(2) else {
@@ -359,27 +308,30 @@ impl Fast<'_> {
             let (positions, from) = (&segment.medium.positions, segment.medium.positions[station]);
             let row = segment.medium.delays_from(from);
             for other in others {
-                let port = segment.port(other);
-                self.hear(self.copy_to(item, port), port, now + row[positions[other]], true);
+                self.hear(item, segment.port(other), now + row[positions[other]], true);
             }
             return;
         }
         let mut copies = self.media.each[medium as usize].cards_mut().no_copies();
         for other in others {
-            copies[other] = Some(self.copy_to(item, segment.port(other)));
+            copies[other] = Some(*item);
         }
         self.media.each[medium as usize].cards_mut().share(frame, copies);
     }
 
-    fn copy_to(&self, mut item: Item, port: PortId) -> Item {
-        if item.frame.samples > 0 {
-            self.compiled.copied_to(&mut item.frame, port);
-        }
-        item
-    }
-
     /// A port hears the end of a frame at `now`.
-    fn hear(&mut self, mut item: Item, port: PortId, now: Instant, is_right: bool) {
+    fn hear(&mut self, item: &Item, port: PortId, now: Instant, is_right: bool) {
+        // Most stations of a medium ignore it.
+        let last = self.compiled.routes[self.compiled.reception(port)].last;
+        if let Last::Host(host) = last
+            && is_right
+            && now < self.end
+            && item.frame.samples == 0
+            && !self.applications.wants(&item.frame, host)
+        {
+            return self.counters.lost(&item.frame, Loss::Ignored);
+        }
+        let mut item = self.copy_to(*item, port);
         if now >= self.end {
             self.counters.in_flight(&item.frame);
         } else if is_right {
@@ -393,24 +345,26 @@ impl Fast<'_> {
         }
     }
 
+    /// The copy of a frame that comes to a port.
+    fn copy_to(&self, mut item: Item, port: PortId) -> Item {
+        if item.frame.samples > 0 {
+            self.compiled.copied_to(&mut item.frame, port);
+        }
+        item
+    }
+
     /// What was counted on shared media and of their stations; what belongs to their ports is put
     /// there.
     pub(super) fn finish_media(&mut self) -> OnMedia {
         for it in &self.media.ports {
-            let in_flight = &mut |item: &Item| self.counters.in_flight(&item.frame);
-            match &it.queue {
-                Queue::Plain(waiting, _) => waiting.iter().for_each(in_flight),
-                Queue::Classes(scheduler) => {
-                    scheduler.waiting().for_each(|waiting| in_flight(&waiting.item));
-                    let port = self.compiled.segments[it.medium as usize].port(it.station);
-                    self.counters.ports[port].classes = scheduler.counts();
-                }
-            }
+            let held = it.sending.iter().chain(&it.waiting);
+            held.for_each(|item| self.counters.in_flight(&item.frame));
         }
         let mut on_media = OnMedia::default();
         let media = std::mem::take(&mut self.media.each);
         for (segment, medium) in self.compiled.segments.iter().zip(media) {
-            for item in medium.cards().under_way() {
+            for (station, item) in medium.cards().on_way() {
+                let item = self.copy_to(*item, segment.port(station));
                 self.counters.in_flight(&item.frame);
             }
             on_media.add(segment, medium.finish(), &mut self.counters);

@@ -14,7 +14,7 @@ use crate::time::Instant;
 use crate::watch::Poll;
 
 /// A shared medium of ports.
-pub(super) type PortMedium<'p> = SharedMedium<'p, Cards<'p, CopyId>>;
+pub(super) type PortMedium<'p> = SharedMedium<'p, Cards<'p, CopyId, CopyId>>;
 
 /// Every shared medium.
 pub(super) fn media<'p>(compiled: &'p CompiledNetwork) -> Vec<PortMedium<'p>> {
