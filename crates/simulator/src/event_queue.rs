@@ -22,12 +22,32 @@ const SERIAL_BITS: u32 = u64::BITS - RANK_BITS - IDENTITY_BITS;
 /// Identities from this one on are one: they come last.
 const LAST_IDENTITY: u32 = (1 << IDENTITY_BITS) - 1;
 
+/// What orders events of an instant: rank, identity and serial number, so packed that one comparison
+/// does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Order(u64);
+
+impl Order {
+    /// The rank.
+    #[inline]
+    #[must_use]
+    pub fn rank(self) -> u8 {
+        (self.0 >> (IDENTITY_BITS + SERIAL_BITS)) as u8
+    }
+
+    /// The same of an event that was scheduled so many later.
+    #[inline]
+    #[must_use]
+    pub fn after(self, events: u32) -> Self {
+        Self(self.0 + u64::from(events))
+    }
+}
+
 /// An event at its time.
 #[derive(Clone, Copy, Debug)]
 struct Entry<E> {
     at: Instant,
-    /// Rank, identity and serial number, so packed that one comparison orders what is in an instant.
-    order: u64,
+    order: Order,
     event: E,
 }
 
@@ -71,11 +91,31 @@ impl<E: Ranked + Copy> EventQueue<E> {
     /// Let an event happen at a time.
     #[inline]
     pub fn schedule(&mut self, at: Instant, event: E) {
-        self.serial += 1;
+        let order = self.reserve(event, 1);
+        self.schedule_as(at, order, event);
+    }
+
+    /// The same in an order that was reserved.
+    #[inline]
+    pub(crate) fn schedule_as(&mut self, at: Instant, order: Order, event: E) {
+        self.heap.push(Reverse(Entry { at, order, event }));
+    }
+
+    /// What orders an event that is kept elsewhere, and others like it, so many in all.
+    #[inline]
+    pub(crate) fn reserve(&mut self, event: E, events: usize) -> Order {
+        let first = self.serial + 1;
+        self.serial += events as u64;
         debug_assert!(event.rank() < 1 << RANK_BITS && self.serial < 1 << SERIAL_BITS);
         let identity = event.identity().min(LAST_IDENTITY);
         let order = (u64::from(event.rank()) << IDENTITY_BITS | u64::from(identity)) << SERIAL_BITS;
-        self.heap.push(Reverse(Entry { at, order: order | self.serial, event }));
+        Order(order | first)
+    }
+
+    /// When the first event is, and what orders it.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<(Instant, Order)> {
+        self.heap.peek().map(|Reverse(entry)| (entry.at, entry.order))
     }
 
     /// The first event, with its time.
@@ -96,8 +136,7 @@ impl<E: Ranked + Copy> EventQueue<E> {
     #[inline]
     #[must_use]
     pub fn next_rank(&self) -> Option<(Instant, u8)> {
-        let rank = |order: u64| (order >> (IDENTITY_BITS + SERIAL_BITS)) as u8;
-        self.heap.peek().map(|Reverse(entry)| (entry.at, rank(entry.order)))
+        self.next().map(|(at, order)| (at, order.rank()))
     }
 
     /// Take the first event, with its time.

@@ -135,7 +135,7 @@ impl Shape {
         flow
     }
 
-    fn flow(&mut self, hosts: &[String]) -> Value {
+    pub fn flow(&mut self, hosts: &[String]) -> Value {
         let from = self.pick(hosts);
         let others: Vec<String> = hosts.iter().filter(|name| **name != from).cloned().collect();
         if self.one_in(3) {
@@ -229,7 +229,7 @@ impl Shape {
 
     /// A tree of switches and routers with hosts; each flow is between hosts. `wire` finishes a
     /// link.
-    fn network(&mut self, routers: bool, mut wire: impl FnMut(&mut Self, &mut Value)) -> Trial {
+    pub fn network(&mut self, routers: bool, mut wire: impl FnMut(&mut Self, &mut Value)) -> Trial {
         let (inner, leaves) = (1 + self.below(4), 2 + self.below(6));
         // Equal cables and saturated sources: many things happen in one instant.
         let in_step = self.one_in(3);

@@ -97,6 +97,11 @@ impl Retries {
         Self { chance, retry, clock_at_start: Span::ZERO, custom: None }
     }
 
+    /// Whether a frame is tried again that has collided so often since it was handed over.
+    pub(crate) fn is_allowed(&self, attempts: u32) -> bool {
+        self.retry.is_allowed(attempts)
+    }
+
     /// When a frame is tried again that has collided so often since it was handed over, the last
     /// time with a jam until `end`; `None` if it is not.
     #[inline]

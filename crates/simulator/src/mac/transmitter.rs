@@ -145,6 +145,12 @@ impl Transmitter {
         self.length
     }
 
+    /// Whether it gives its frame up, or hands it back, if the next attempt collides.
+    #[must_use]
+    pub fn is_last_attempt(&self) -> bool {
+        !self.retries.is_allowed(self.attempts_since_handover + 1)
+    }
+
     /// When the frame in the transmitter was taken up, if there is one.
     #[must_use]
     pub fn holding_since(&self) -> Option<Instant> {

@@ -90,6 +90,11 @@ pub trait Access {
         false
     }
 
+    /// Whether nodes may miss what is on the line of others.
+    fn may_miss(&self) -> bool {
+        false
+    }
+
     /// Whether it does not hear that the signal of a node changes at `at`.
     fn misses(&mut self, _change: Change, _counters: &mut Self::Counters) -> bool {
         false
@@ -122,17 +127,24 @@ pub trait Access {
 }
 
 /// A timer of an access.
-pub trait Timer: Copy + std::fmt::Debug {
+pub trait Timer: Copy + PartialEq + std::fmt::Debug {
     /// Whether it is over before other timers of its instant.
     fn is_first(self) -> bool;
+
+    /// Whether it is started again, as a rule, before it is over; a station has one such at most.
+    fn is_restarted(self) -> bool;
 }
 
 /// An access without timers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoTimer {}
 
 impl Timer for NoTimer {
     fn is_first(self) -> bool {
+        match self {}
+    }
+
+    fn is_restarted(self) -> bool {
         match self {}
     }
 }

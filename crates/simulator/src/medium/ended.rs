@@ -14,7 +14,7 @@ use ethermeter_trial::counts::PlcaCounts;
 impl<A: Access, H: Hosts> Medium<'_, A, H> {
     /// Take the next event. Whether there was one.
     pub fn step(&mut self) -> bool {
-        if self.next_at().is_some() && self.close() {
+        if self.is_closing() && self.next_at().is_some() && self.close() {
             return true;
         }
         let Some((now, event)) = self.next() else { return false };

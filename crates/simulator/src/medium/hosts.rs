@@ -37,6 +37,11 @@ pub trait Hosts {
         late: bool,
     ) -> (Attempt, Instant);
 
+    /// Whether another collision of a station is the last one of its frame.
+    fn is_last_attempt(&self, _: StationId) -> bool {
+        true
+    }
+
     /// A station has heard the end of a frame that was sent without collision, and whether all of
     /// it was right.
     fn receive(&mut self, station: StationId, number: FrameNumber, now: Instant, is_right: bool);

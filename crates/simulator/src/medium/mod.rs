@@ -9,18 +9,21 @@
 //!   its access sees of that.
 //! - `ended`: what has ended, summed up while the medium goes on, so that it keeps no more in a long
 //!   trial than in a short one; [`line`](mod@line) is its channel time.
+//! - `waves`: its events, of which a signal on its way is one.
+//! - `contention`: the same medium contention by contention, where its frames come from a network.
 
 pub mod access;
 pub mod compiled;
+pub(crate) mod contention;
 mod ended;
 pub mod event;
 pub mod hosts;
 pub mod line;
 mod reception;
 pub mod signals;
+pub(crate) mod waves;
 
 use crate::error::Error;
-use crate::event_queue::EventQueue;
 use crate::identity::StationId;
 use crate::mac::access::{Access as _, Next};
 use crate::mac::backoff::Draws;
@@ -39,6 +42,7 @@ use line::{Line, Signal};
 use reception::Reception;
 use signals::{FrameNumber, Heard, Inputs, Sending, Symbol};
 use std::collections::VecDeque;
+use waves::Events;
 
 /// Attempts and signals that a medium keeps until it sums up those that have ended.
 pub(crate) const MOST_KEPT: usize = 256;
@@ -100,7 +104,7 @@ pub struct Medium<'w, A: Access, H> {
     /// Who sends on it.
     pub hosts: H,
     pub(crate) end: Instant,
-    pub(crate) queue: EventQueue<Event<A::Timer>>,
+    pub(crate) queue: Events<A::Timer>,
     closing: Closing,
     pub(crate) nodes: Vec<Node<A>>,
     pub(crate) damage: Vec<Stream>,
@@ -158,6 +162,7 @@ impl<A: Access> Node<A> {
     }
 
     /// Whether the access is to be switched, or the node to fall silent or not, and nothing is under way.
+    #[inline]
     fn is_to_switch(&self) -> bool {
         self.wants != self.has
             && !self.mac_sends()
@@ -198,7 +203,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             compiled: medium,
             hosts,
             end: Instant::from_ps(phases.end_ps),
-            queue: EventQueue::default(),
+            queue: Events::new(count),
             closing: Closing::default(),
             nodes: accesses.into_iter().map(|access| Node::new(access, count)).collect(),
             damage: (0..count).map(stream).collect(),
@@ -470,7 +475,8 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
                 self.schedule(now + started.after, Event::TimerOver { station, timer, number });
             }
             let node = &self.nodes[station];
-            let output = node.access.output(node.inputs());
+            let mut after = node.inputs();
+            let output = node.access.output(after);
             let is_same = matches!(
                 (output, node.symbol),
                 (Sending::Nothing, Symbol::Silence)
@@ -479,9 +485,9 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             );
             if !is_same {
                 self.put(now, station, output);
+                after = self.nodes[station].inputs();
             }
-            let node = &self.nodes[station];
-            if A::is_at_rest(inputs, node.inputs()) && !node.is_to_switch() {
+            if A::is_at_rest(inputs, after) && !self.nodes[station].is_to_switch() {
                 return;
             }
         }
@@ -611,6 +617,9 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             node.own_carrier = true;
             node.heard.cover();
             self.overlap(now, station);
+        }
+        if !self.nodes[station].access.may_miss() {
+            return self.queue.spread(medium, leaves + latency, (station, symbol));
         }
         let positions = &medium.positions;
         for other in StationId::first(self.nodes.len()) {

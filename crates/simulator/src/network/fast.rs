@@ -10,9 +10,15 @@
 //! A port with traffic classes has a queue of each, and a lane for its next decision: when its wire
 //! is free, or when a frame may begin ([`ethermeter_traffic::scheduler`]).
 //!
-//! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures
-//! depend on what comes later; such networks are the reference's. So are those whose hosts send
-//! requests or broadcasts again, for these enter a route when others come in.
+//! A port on a shared medium has a queue; the medium has a lane for what is decided on it next
+//! ([`media`]).
+//!
+//! PAUSE, memory of ports and interrupts for several frames make departures depend on what comes
+//! later; such networks are the reference's. So are those whose hosts send requests or broadcasts
+//! again, for these enter a route when others come in.
+
+mod media;
+mod tournament;
 
 use super::Traced;
 use super::applications::Applications;
@@ -30,7 +36,9 @@ use crate::watch::{Poll, Watch};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
 use ethermeter_trial::flows::Flow;
+use media::Media;
 use std::collections::VecDeque;
+use tournament::Tournament;
 
 #[derive(Clone, Copy, Debug)]
 struct Item {
@@ -39,57 +47,6 @@ struct Item {
     hop: u32,
     ready: Instant,
     complete: Instant,
-}
-
-/// Who is first: a tournament tree over the times of lanes; of equals, the lane with the lower
-/// number.
-#[derive(Debug)]
-struct Tournament {
-    leaves: usize,
-    /// Time and lane of the winner of each subtree; leaves from `leaves` on.
-    nodes: Vec<(Instant, u32)>,
-}
-
-impl Tournament {
-    fn new(lanes: usize) -> Self {
-        let leaves = lanes.next_power_of_two().max(2);
-        let mut nodes = vec![(Instant::NEVER, 0); 2 * leaves];
-        for (lane, node) in nodes[leaves..].iter_mut().enumerate() {
-            node.1 = u32::try_from(lane).expect("few lanes");
-        }
-        Self { leaves, nodes }
-    }
-
-    #[inline]
-    fn first(&self) -> (Instant, u32) {
-        self.nodes[1]
-    }
-
-    /// A lane's time is over; it is set before the first lane is looked up.
-    #[inline]
-    fn park(&mut self, lane: u32) {
-        self.nodes[self.leaves + lane as usize].0 = Instant::NEVER;
-    }
-
-    #[inline]
-    fn is_parked(&self, lane: u32) -> bool {
-        self.nodes[self.leaves + lane as usize].0 == Instant::NEVER
-    }
-
-    #[inline]
-    fn set(&mut self, lane: u32, time: Instant) {
-        let mut at = self.leaves + lane as usize;
-        let mut winner = (time, lane);
-        self.nodes[at] = winner;
-        while at > 1 {
-            // The winner of the other half wins if it is earlier, or as early and to the left.
-            let other = self.nodes[at ^ 1];
-            let beaten = other.0 < winner.0 || (other.0 == winner.0 && at & 1 == 1);
-            winner = if beaten { other } else { winner };
-            at >>= 1;
-            self.nodes[at] = winner;
-        }
-    }
 }
 
 /// When a resource is free, and when those that are in it leave.
@@ -114,7 +71,10 @@ struct Scheduled {
 /// Lanes by what is in them, in this order.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
-    /// Those before are decisions of ports with classes.
+    /// Of media of half-duplex links; those before are decisions of ports with classes.
+    links: u32,
+    /// Of each port on a shared medium that waits for its frame.
+    cards: u32,
     junctions: u32,
     lookups: u32,
     /// Of each flow's segments to its receiver, and back.
@@ -123,6 +83,8 @@ struct Lanes {
     answers: u32,
     time_outs: u32,
     transfers: u32,
+    /// Of other shared media.
+    media: u32,
     all: u32,
 }
 
@@ -158,6 +120,8 @@ struct Fast<'p> {
     scheduled_of: Vec<u32>,
     answers: Vec<VecDeque<Instant>>,
     time_outs: Vec<VecDeque<(Instant, u32)>>,
+    /// Shared media, and the ports on them.
+    media: Media<'p>,
     events: u64,
 }
 
@@ -168,7 +132,7 @@ pub(crate) fn run(
     watch: &Watch,
     tracing: bool,
 ) -> Option<Result<Traced, Error>> {
-    let later = compiled.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
+    let later = compiled.ports.iter().any(|port| port.buffer.is_some());
     if later || compiled.timings.iter().any(|timing| timing.coalesce.is_some()) {
         return None;
     }
@@ -191,8 +155,11 @@ pub(crate) fn run(
         }
     }
     let decisions = u32::try_from(scheduled.len()).expect("few ports");
-    lane_of.iter_mut().filter(|lane| **lane != NONE).for_each(|lane| *lane += decisions);
-    let junctions = decisions + junctions;
+    let media = Media::new(compiled);
+    let cards = decisions + media.of_links();
+    let first_junction = cards + media.card_count();
+    lane_of.iter_mut().filter(|lane| **lane != NONE).for_each(|lane| *lane += first_junction);
+    let junctions = first_junction + junctions;
     let applications = Applications::new(compiled, trial);
     let flows = applications.flow_count();
     let responses = || trial.scenario.flows.iter().filter_map(|flow| flow.response.as_ref());
@@ -210,15 +177,19 @@ pub(crate) fn run(
     let transfers = applications.waking_count();
     let segments = junctions + u32::try_from(ports.len()).expect("few ports");
     let sends = segments + 2 * transfers;
+    let others = sends + flows + receivers + timed + transfers;
     let lanes = Lanes {
-        junctions: decisions,
+        links: decisions,
+        cards,
+        junctions: first_junction,
         lookups: junctions,
         segments,
         sends,
         answers: sends + flows,
         time_outs: sends + flows + receivers,
         transfers: sends + flows + receivers + timed,
-        all: sends + flows + receivers + timed + transfers,
+        media: others,
+        all: others + media.of_stations(),
     };
     let server = |(resource, room): (usize, &Room)| Server {
         watched: resource < compiled.ports.len() || *room != ENDLESS,
@@ -241,6 +212,7 @@ pub(crate) fn run(
         ports,
         scheduled,
         scheduled_of,
+        media,
         events: 0,
         applications,
     };
@@ -259,7 +231,14 @@ impl Fast<'_> {
             }
             self.events += 1;
             if lane < self.lanes.junctions {
-                self.decide(now, lane);
+                if lane < self.lanes.links {
+                    self.decide(now, lane);
+                } else if lane < self.lanes.cards {
+                    self.run_medium(now, lane, poll);
+                } else {
+                    self.tournament.set(lane, Instant::NEVER);
+                    self.take_up(now, lane - self.lanes.cards);
+                }
             } else if lane < self.lanes.sends {
                 let item = self.take(lane);
                 if lane < self.lanes.lookups || lane >= self.lanes.segments {
@@ -288,8 +267,10 @@ impl Fast<'_> {
                 let next = times.front().map_or(Instant::NEVER, |t| t.0);
                 self.tournament.set(lane, next);
                 self.time_out(now, flow, message);
-            } else {
+            } else if lane < self.lanes.media {
                 self.wake(now, FlowId::from(lane - self.lanes.transfers));
+            } else {
+                self.run_medium(now, lane, poll);
             }
         }
     }
@@ -331,15 +312,9 @@ impl Fast<'_> {
             if item.hop == route.after {
                 match route.last {
                     Last::Port(port) => {
-                        item.route = self.compiled.reception(port);
-                        let reception = self.compiled.routes[item.route];
-                        if let Last::Host(host) = reception.last {
-                            if !self.applications.wants(&item.frame, host) {
-                                return self.counters.lost(&item.frame, Loss::Ignored);
-                            }
-                            self.applications.seen(&item.frame, item.complete, &mut self.counters);
+                        if !self.receive(&mut item, port) {
+                            return;
                         }
-                        item.hop = reception.first;
                     }
                     Last::Lookup(port) => return self.wait(self.lookup_of[port], item),
                     Last::Host(_)
@@ -365,6 +340,22 @@ impl Fast<'_> {
         }
     }
 
+    /// A frame comes to a port. Whether that takes it in.
+    #[inline]
+    fn receive(&mut self, item: &mut Item, port: PortId) -> bool {
+        item.route = self.compiled.reception(port);
+        let reception = self.compiled.routes[item.route];
+        if let Last::Host(host) = reception.last {
+            if !self.applications.wants(&item.frame, host) {
+                self.counters.lost(&item.frame, Loss::Ignored);
+                return false;
+            }
+            self.applications.seen(&item.frame, item.complete, &mut self.counters);
+        }
+        item.hop = reception.first;
+        true
+    }
+
     /// What a transfer, or a comparison of clocks, does with a frame goes by the order of time.
     #[cold]
     fn hand_over(&mut self, mut item: Item) {
@@ -384,6 +375,10 @@ impl Fast<'_> {
             && self.scheduled_of[port] != NONE
         {
             self.enqueue(*item, self.scheduled_of[port]);
+            return false;
+        }
+        if let Some(port) = port.filter(|&port| self.compiled.ports[port].half_duplex) {
+            self.come_to_card(*item, port);
             return false;
         }
         let server = &mut self.servers[resource];
@@ -499,7 +494,8 @@ impl Fast<'_> {
             item.frame.samples = frame.samples;
             compiled.copied(&mut item.frame, item.route);
             item.hop = compiled.routes[item.route].first;
-            fast.follow(item, false);
+            let is_at_card = fast.is_at_card(item.hop);
+            fast.follow(item, is_at_card);
         };
         let at = compiled.ports[port];
         let node = &compiled.nodes[at.node];
@@ -528,13 +524,16 @@ impl Fast<'_> {
             }
             self.counters.ports[it.port].classes = it.scheduler.counts();
         }
-        Traced::new(
+        let on_media = self.finish_media();
+        let mut traced = Traced::new(
             self.compiled,
             self.counters,
             &mut self.applications,
             self.tables.flooded,
             self.events,
-        )
+        );
+        on_media.give(&mut traced.counts);
+        traced
     }
 }
 
@@ -572,6 +571,7 @@ impl Hosts for Fast<'_> {
     fn put_in(&mut self, now: Instant, route: RouteId, frame: Frame) {
         self.counters.sent(&frame);
         let hop = self.compiled.routes[route].first;
-        self.follow(Item { frame, route, hop, ready: now, complete: now }, false);
+        let is_at_card = self.is_at_card(hop);
+        self.follow(Item { frame, route, hop, ready: now, complete: now }, is_at_card);
     }
 }

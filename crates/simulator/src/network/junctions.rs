@@ -1,4 +1,4 @@
-//! Where ways meet: resources with several feeders, and ports with traffic classes.
+//! Where ways meet: resources with several feeders, ports with traffic classes, and ports on shared media.
 
 use super::compiled::{CompiledNetwork, Last, NONE, Role};
 use crate::identity::{NodeId, PortId, ResourceId, RouteId};
@@ -100,7 +100,8 @@ fn lanes(compiled: &CompiledNetwork) -> Junctions {
     for (hop, feeder) in (0..).zip(&feeder_of) {
         let resource = compiled.timing(hop).resource;
         let has_classes = compiled.classes.get(resource.index()).is_some_and(Option::is_some);
-        if feeders[resource].len() > 1 || has_classes {
+        let is_shared = compiled.port_of(resource).is_some_and(|of| compiled.ports[of].half_duplex);
+        if feeders[resource].len() > 1 || has_classes || is_shared {
             let id = u32::try_from(ids.len()).expect("few lanes");
             lane_of[hop as usize] = *ids.entry((resource, *feeder)).or_insert(id);
         }

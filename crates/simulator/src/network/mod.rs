@@ -2,6 +2,7 @@
 //!
 //! - `compiled`: a network ready to run: stages, resources, routes; its faults.
 //! - `chances`: random service times of stages.
+//! - `cards`: of ports on shared media.
 //! - [`tcp`]: data over TCP.
 //! - [`clocks`]: what hosts' clocks show of delays, and how receivers compare them.
 //! - `applications`: messages, answers (`exchange`), and what follows them. `hosts`: how engines run them. `talker`: a
@@ -12,6 +13,7 @@
 //! - [`counters`]: what is counted.
 
 mod applications;
+mod cards;
 mod chances;
 pub mod clocks;
 pub(crate) mod compiled;

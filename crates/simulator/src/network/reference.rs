@@ -5,7 +5,6 @@
 //! last bit has, and the resource is *free* again after the gap. Events of one instant are taken in
 //! the order of their rank: what leaves makes room for what arrives.
 
-mod cards;
 mod event;
 mod memory;
 mod next_events;
@@ -27,11 +26,11 @@ use crate::identity::{
 };
 use crate::time::{Instant, Span};
 use crate::watch::{Poll, Watch};
-use cards::PortMedium;
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
 use event::{AFTER_LINKS, Event};
 use next_events::{AFTER_ALL, NextEvents};
+use segment::PortMedium;
 use std::collections::VecDeque;
 
 /// A copy of a frame, and where it is.
@@ -151,7 +150,7 @@ pub(crate) fn run(
             .collect(),
         batches: vec![Batch::default(); compiled.timings.len()],
         memories: vec![Memory::default(); compiled.ports.len()],
-        media: cards::media(compiled),
+        media: segment::media(compiled),
         of_media: NextEvents::new(compiled.segments.len()),
         wakes: vec![Instant::NEVER; applications.waking_count() as usize],
         events: 0,
@@ -216,7 +215,7 @@ impl Engine<'_> {
                     self.interrupt(now, stage);
                 }
             }
-            Event::Reach { copy, port } => self.reach_port(now, copy, port),
+            Event::Reach { copy, port, .. } => self.reach_port(now, copy, port),
             Event::Arrive { copy, .. } => self.arrive(now, copy),
             Event::Send { flow } => self.send(now, flow),
             Event::Answer { receiver } => self.answer(now, receiver),
@@ -560,9 +559,7 @@ impl Engine<'_> {
             self.tables.flooded,
             self.events,
         );
-        traced.counts.media = on_media.media;
-        traced.counts.stations = on_media.stations;
-        traced.counts.cautions = on_media.cautions.into_iter().map(Into::into).collect();
+        on_media.give(&mut traced.counts);
         traced
     }
 }

@@ -106,6 +106,10 @@ impl Access for PlcaAccess {
         self.sublayer.end_timer(timer, number)
     }
 
+    fn may_miss(&self) -> bool {
+        self.beacon_loss > 0.0
+    }
+
     fn misses(&mut self, change: Change, counters: &mut BusCounters) -> bool {
         let Change { from, station, before, symbol, at } = change;
         let missed = &mut self.has_missed[from];
@@ -125,6 +129,9 @@ impl Access for PlcaAccess {
         line: &mut Line,
         counters: &mut BusCounters,
     ) {
+        if !self.sublayer.take_moved() {
+            return;
+        }
         while let Some(ended) = self.sublayer.take_ended() {
             counters.end_opportunity(station, ended, now);
             self.sent_in_opportunity = 0;

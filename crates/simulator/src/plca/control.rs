@@ -64,12 +64,6 @@ pub struct Parameters {
     pub burst_count: u8,
 }
 
-impl Parameters {
-    fn is_coordinator(&self) -> bool {
-        self.ids.contains(&0)
-    }
-}
-
 /// How an opportunity of its own ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opportunity {
@@ -83,8 +77,13 @@ pub enum Opportunity {
 
 /// The control machine of a node.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a variable of the figure, or a constant"
+)]
 pub struct Control {
     parameters: Parameters,
+    is_coordinator: bool,
     pub(super) state: State,
     /// Number of the opportunity.
     pub(super) opportunity: u8,
@@ -103,6 +102,7 @@ impl Control {
     #[must_use]
     pub fn new(parameters: Parameters) -> Self {
         Self {
+            is_coordinator: parameters.ids.contains(&0),
             parameters,
             state: State::Disable,
             opportunity: 0,
@@ -117,7 +117,7 @@ impl Control {
 
     /// Whether it sends beacons.
     pub(super) fn is_coordinator(&self) -> bool {
-        self.parameters.is_coordinator()
+        self.is_coordinator
     }
 
     /// Whether an opportunity has just ended, by the count of a coordinator.
@@ -191,7 +191,7 @@ impl Control {
             Abort, Burst, Commit, Disable, EarlyReceive, NextOpportunity, Receive, Recover, Resync,
             SendBeacon, Syncing, Transmit, WaitTo, Yield,
         };
-        let coordinator = self.parameters.is_coordinator();
+        let coordinator = self.is_coordinator;
         let carrier = inputs.carrier;
         if !is_enabled {
             return (self.state != Disable).then_some(Disable);
@@ -246,7 +246,7 @@ impl Control {
             return None;
         }
         // A carrier as short as a beacon that could not be decoded is taken for one.
-        let is_short = !timers.is_done(Timer::BeaconDetection);
+        let is_short = !timers.is_detection_done();
         Some(if is_short { State::Syncing } else { State::Resync })
     }
 
@@ -294,14 +294,14 @@ impl Control {
                 self.opportunity = 0;
                 self.command = Sending::Nothing;
                 self.is_active = true;
-                if !self.parameters.is_coordinator() && inputs.heard != Heard::Beacon {
+                if !self.is_coordinator && inputs.heard != Heard::Beacon {
                     timers.start(Timer::InvalidBeacon);
                 }
             }
             State::WaitTo => timers.start(Timer::Opportunity),
             State::EarlyReceive => {
                 timers.stop(Timer::Opportunity);
-                timers.start(Timer::BeaconDetection);
+                timers.start_detection();
             }
             State::Commit => {
                 self.command = Sending::Commit;

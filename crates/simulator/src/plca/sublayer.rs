@@ -21,6 +21,8 @@ pub struct Sublayer {
     pub(super) status: Status,
     pub(super) timers: Timers,
     is_enabled: bool,
+    /// Whether a machine took a transition since that was asked last.
+    has_moved: bool,
     /// Whether it becomes CSMA/CD while the status is FAIL.
     falls_back: bool,
     /// Own opportunities that ended, since they were last taken.
@@ -55,6 +57,7 @@ impl Sublayer {
             status: Status::default(),
             timers: Timers::new(durations),
             is_enabled: false,
+            has_moved: false,
             falls_back,
             ended: VecDeque::new(),
             passed: 0,
@@ -74,6 +77,7 @@ impl Sublayer {
 
     /// Take transitions until none is open.
     pub fn settle(&mut self, now: Instant, inputs: Inputs) {
+        self.timers.set_now(now);
         loop {
             let sends = self.sends(inputs);
             let pending = self.delay_line.packet_pending;
@@ -83,9 +87,11 @@ impl Sublayer {
                 }
                 self.ended.extend(self.control.ended);
                 self.passed += u32::from(self.control.has_passed());
+                self.has_moved = true;
                 continue;
             }
             if self.status.step(self.is_enabled, self.control.is_active, &mut self.timers) {
+                self.has_moved = true;
                 continue;
             }
             let works = self.is_enabled && (self.status.is_ok() || !self.falls_back);
@@ -204,6 +210,11 @@ impl Sublayer {
     /// The next own opportunity that ended and was not taken.
     pub fn take_ended(&mut self) -> Option<Opportunity> {
         self.ended.pop_front()
+    }
+
+    /// Whether what it counts may have changed since the last call.
+    pub fn take_moved(&mut self) -> bool {
+        std::mem::take(&mut self.has_moved)
     }
 
     /// Opportunities that ended since the last call, by the count of a coordinator.

@@ -1,7 +1,7 @@
-//! The timers of a node, which are started, stopped and run out; without a clock.
+//! The timers of a node, which are started, stopped and run out; they are told the time.
 
 use crate::medium::access::Started;
-use crate::time::Span;
+use crate::time::{Instant, Span};
 use std::collections::VecDeque;
 
 /// A timer of a node.
@@ -47,11 +47,19 @@ pub struct Timers {
     numbers: [u64; TIMERS],
     courses: [Course; TIMERS],
     pub(super) started: VecDeque<Started<Timer>>,
+    /// The last instant that it was told of.
+    now: Instant,
+    /// When the time is over within which a carrier is as short as a beacon.
+    detected_at: Instant,
 }
 
 impl crate::medium::access::Timer for Timer {
     fn is_first(self) -> bool {
         self <= Self::Commit // those of the delay line
+    }
+
+    fn is_restarted(self) -> bool {
+        self == Self::Opportunity
     }
 }
 
@@ -64,7 +72,24 @@ impl Timers {
             numbers: [0; TIMERS],
             courses: [Course::Stopped; TIMERS],
             started: VecDeque::with_capacity(TIMERS),
+            now: Instant::ZERO,
+            detected_at: Instant::NEVER,
         }
+    }
+
+    /// Tell the time.
+    pub(super) fn set_now(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    /// Start `beacon_det_timer`. That it is over brings nothing about, so it has no event.
+    pub(super) fn start_detection(&mut self) {
+        self.detected_at = self.now + self.durations[Timer::BeaconDetection as usize];
+    }
+
+    /// Whether `beacon_det_timer` is over.
+    pub(super) fn is_detection_done(&self) -> bool {
+        self.now >= self.detected_at
     }
 
     pub(super) fn start(&mut self, timer: Timer) {

@@ -21,7 +21,7 @@ pub(super) enum Event {
     /// The first of a batch, the one with this number, has waited long enough.
     Interrupt { stage: StageId, batch: u64 },
     /// A copy comes to a port from a shared medium.
-    Reach { copy: CopyId, port: PortId },
+    Reach { copy: CopyId, port: PortId, lane: u32 },
     /// A copy comes to its next stage, or to the end of its route.
     Arrive { copy: CopyId, lane: u32 },
     /// A flow's next message.
@@ -43,9 +43,8 @@ impl Event {
             Self::Wake { resource } => (2, resource.number()),
             Self::Pause { port, .. } | Self::AskAgain { port, .. } => (2, port.number()),
             Self::Gather { stage, .. } => (3, stage.number()),
-            Self::Reach { port, .. } => (3, port.number()),
             Self::Interrupt { stage, .. } => (7, stage.number()),
-            Self::Arrive { lane, .. } => (3, lane),
+            Self::Reach { lane, .. } | Self::Arrive { lane, .. } => (3, lane),
             Self::Send { flow } => (4, flow.number()),
             Self::Answer { receiver } => (5, receiver.number()),
             Self::TimeOut { flow, .. } => (6, flow.number()),

@@ -1,26 +1,30 @@
 //! Ports on shared media: each is a node of a [`crate::medium`]. A frame sent without collision comes
 //! to all other ports of the medium.
 
-use super::cards::Outcome;
 use super::next_events::AFTER_ALL;
 use super::{Copy, Engine, Event};
-use crate::identity::{CopyId, NodeId, PortId, StationId};
+use crate::identity::{CopyId, PortId, StationId};
 use crate::medium::signals::FrameNumber;
-use crate::network::compiled::Role;
-use crate::network::frame::{Frame, Loss};
+use crate::network::cards::{Cards, OnMedia, Outcome, loss_of_damaged};
+use crate::network::compiled::{CompiledNetwork, Segment};
+use crate::network::frame::Loss;
 use crate::network::hosts::Hosts;
-use crate::segment::counters::medium_cautions;
+use crate::shared::SharedMedium;
 use crate::time::Instant;
 use crate::watch::Poll;
-use ethermeter_trial::counts::{MediumCounts, StationCounts};
-use std::collections::BTreeSet;
 
-/// What was counted on the media of the scenario.
-#[derive(Default)]
-pub(super) struct OnMedia {
-    pub media: Vec<MediumCounts>,
-    pub stations: StationCounts,
-    pub cautions: BTreeSet<&'static str>,
+/// A shared medium of ports.
+pub(super) type PortMedium<'p> = SharedMedium<'p, Cards<'p, CopyId, CopyId>>;
+
+/// Every shared medium.
+pub(super) fn media<'p>(compiled: &'p CompiledNetwork) -> Vec<PortMedium<'p>> {
+    let medium = |segment: &'p Segment| {
+        let Segment { medium, plca, .. } = segment;
+        let cards = Cards::new(compiled, segment);
+        let streams = (compiled.seed, segment.first_draw);
+        SharedMedium::new(medium, plca.as_ref(), &compiled.phases, streams, cards)
+    };
+    compiled.segments.iter().map(medium).collect()
 }
 
 impl Engine<'_> {
@@ -62,20 +66,20 @@ impl Engine<'_> {
         let medium = &mut self.media[number];
         loop {
             medium.step();
-            let has_outcome = medium.hosts().has_outcome();
+            let has_outcome = medium.hosts().outcome_at().is_some();
             let Some(at) = medium.next_at().filter(|&at| at < until && !has_outcome) else { break };
             if !poll.goes_on(at) {
                 break;
             }
             self.events += 1;
         }
-        while let Some(outcome) = self.media[number].hosts_mut().next_outcome() {
+        while let Some(outcome) = self.media[number].hosts_mut().next_outcome(Instant::NEVER) {
             self.follow_card(number, outcome);
         }
         self.look_at_medium(number);
     }
 
-    fn follow_card(&mut self, number: usize, outcome: Outcome) {
+    fn follow_card(&mut self, number: usize, outcome: Outcome<CopyId>) {
         let segment = &self.compiled.segments[number];
         match outcome {
             Outcome::Sent { station, number: frame, copy, start, end: now } => {
@@ -140,28 +144,14 @@ impl Engine<'_> {
         if is_right {
             let it = &mut self.copies[id];
             (it.ready, it.complete) = (now, now);
-            self.schedule(now, Event::Reach { copy: id, port });
+            let reception = self.compiled.reception(port);
+            let first = self.compiled.routes[reception].first;
+            let lane = self.junctions.lane(self.compiled, reception, first);
+            self.schedule(now, Event::Reach { copy: id, port, lane });
         } else {
-            let loss = self.loss_of_damaged(&content, port);
+            let loss = loss_of_damaged(self.compiled, &self.applications, &content, port);
             self.lose(now, id, loss);
         }
-    }
-
-    /// How a damaged copy ends at a port: where it would have gone no further, as any other would.
-    fn loss_of_damaged(&self, frame: &Frame, port: PortId) -> Loss {
-        let node = self.compiled.ports[port].node;
-        let leads = frame
-            .to
-            .is_none_or(|to| node == to || self.compiled.port_toward(node, to) != Some(port));
-        match self.compiled.nodes[node].role {
-            _ if leads && self.wants(frame, node) => Loss::Damaged,
-            Role::Host => Loss::Ignored,
-            _ => Loss::Filtered,
-        }
-    }
-
-    fn wants(&self, frame: &Frame, node: NodeId) -> bool {
-        self.compiled.nodes[node].role != Role::Host || self.applications.wants(frame, node)
     }
 
     /// What was counted on shared media and of their stations; what belongs to their ports is put
@@ -174,35 +164,7 @@ impl Engine<'_> {
             while medium.next_at().is_some() {
                 medium.step();
             }
-            let (cards, time_ps, plca) = medium.finish();
-            let (mut medium, mut stations, longest) = cards.finish();
-            for station in StationId::first(segment.stations() as usize) {
-                let port = &mut self.counters.ports[segment.port(station)];
-                port.collisions = stations.collisions[station];
-                port.late_collisions = stations.late_collisions[station];
-                port.access_ps = stations.access_ps[station];
-                port.access_most_ps = longest[station].ps();
-                let Some(plca) = &plca else { continue };
-                port.collisions -= plca.nodes.logical_collisions[station];
-                port.used = plca.nodes.used[station];
-                port.yielded = plca.nodes.yielded[station];
-                port.missed = plca.nodes.missed[station];
-                port.logical_collisions = plca.nodes.logical_collisions[station];
-                port.beacons_lost = plca.nodes.beacons_lost[station];
-                port.status_changes = plca.nodes.status_changes[station];
-                port.ok_ps = plca.nodes.ok_ps[station];
-            }
-            if segment.is_of_links {
-                continue;
-            }
-            if plca.is_some() {
-                (medium.time_ps, medium.plca) = (time_ps, plca);
-            }
-            let of_port = |&port: &PortId| self.counters.ports[port].dropped;
-            stations.dropped = segment.ports.iter().map(of_port).collect();
-            on_media.cautions.extend(medium_cautions(&segment.medium, &stations));
-            on_media.stations.append(stations);
-            on_media.media.push(medium);
+            on_media.add(segment, medium.finish(), &mut self.counters);
         }
         on_media
     }

@@ -1,38 +1,48 @@
-//! The cards of ports on shared media: each holds a frame until the medium has carried it.
+//! The cards of ports on shared media: each holds a frame until the medium has carried it. It is known
+//! to its engine as `C`, and a copy of it on the way to another port as `W`.
 
-use crate::identity::{CopyId, StationId};
+use super::applications::Applications;
+use super::compiled::{CompiledNetwork, Role, Segment};
+use super::counters::Counters as NetworkCounters;
+use super::frame::{Frame, Loss};
+use crate::identity::{PortId, StationId};
 use crate::mac::transmitter::{Attempt, Ending, Transmitter};
 use crate::medium::hosts::Hosts;
 use crate::medium::signals::FrameNumber;
-use crate::network::compiled::{CompiledNetwork, Segment};
 use crate::segment::compiled::small;
-use crate::segment::counters::Counters;
-use crate::shared::SharedMedium;
+use crate::segment::counters::{Counters, medium_cautions};
 use crate::time::{Instant, Span};
 use ethermeter_ethernet::units::Octets;
-use ethermeter_trial::counts::{MediumCounts, StationCounts};
-use std::collections::VecDeque;
-
-/// A shared medium of ports.
-pub(super) type PortMedium<'p> = SharedMedium<'p, Cards<'p>>;
+use ethermeter_trial::Counts;
+use ethermeter_trial::counts::{MediumCounts, PlcaCounts, StationCounts};
+use std::collections::{BTreeSet, VecDeque};
 
 /// What a card tells its port.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Outcome {
+pub(super) enum Outcome<C> {
     /// Its frame was sent.
-    Sent { station: StationId, number: FrameNumber, copy: CopyId, start: Instant, end: Instant },
+    Sent { station: StationId, number: FrameNumber, copy: C, start: Instant, end: Instant },
     /// Its frame is given up.
-    GivenUp { station: StationId, copy: CopyId, at: Instant },
+    GivenUp { station: StationId, copy: C, at: Instant },
     /// It has heard a frame to its end, and whether all of it was right.
     Heard { station: StationId, number: FrameNumber, at: Instant, is_right: bool },
 }
 
+impl<C> Outcome<C> {
+    /// When that is.
+    fn at(&self) -> Instant {
+        match *self {
+            Self::Sent { end: at, .. } | Self::GivenUp { at, .. } | Self::Heard { at, .. } => at,
+        }
+    }
+}
+
 /// A card, and what is counted of it.
 #[derive(Debug)]
-struct Card {
+struct Card<C> {
     transmitter: Transmitter,
     /// The copy that it sends.
-    copy: Option<CopyId>,
+    copy: Option<C>,
     /// Frames that came to its port within the window, dropped ones included.
     offered: u64,
     /// The longest access delay of a frame that it sent within the window.
@@ -40,22 +50,23 @@ struct Card {
 }
 
 /// The cards of the ports on a medium.
-pub(super) struct Cards<'p> {
+pub(super) struct Cards<'p, C, W> {
     segment: &'p Segment,
     /// The measured window.
     window: (Instant, Instant),
     end: Instant,
-    each: Vec<Card>,
+    each: Vec<Card<C>>,
     totals: Counters,
-    outcomes: VecDeque<Outcome>,
+    /// What cards tell, in the order of time.
+    outcomes: VecDeque<Outcome<C>>,
     /// Frames on their way: number, how many stations have not heard it yet, and their copies.
-    on_way: VecDeque<(FrameNumber, u32, Vec<Option<CopyId>>)>,
+    on_way: VecDeque<(FrameNumber, u32, Vec<Option<W>>)>,
     /// Rooms for copies that all stations have heard.
-    spare: Vec<Vec<Option<CopyId>>>,
+    spare: Vec<Vec<Option<W>>>,
 }
 
-impl<'p> Cards<'p> {
-    fn new(compiled: &CompiledNetwork, segment: &'p Segment) -> Self {
+impl<'p, C: Copy, W: Copy> Cards<'p, C, W> {
+    pub fn new(compiled: &CompiledNetwork, segment: &'p Segment) -> Self {
         let phases = &compiled.phases;
         let card = |transmitter: &Transmitter| Card {
             transmitter: transmitter.clone(),
@@ -88,7 +99,7 @@ impl<'p> Cards<'p> {
     pub fn take_up(
         &mut self,
         station: StationId,
-        (copy, octets): (CopyId, u32),
+        (copy, octets): (C, u32),
         since: Instant,
         arrived: Instant,
     ) {
@@ -97,30 +108,38 @@ impl<'p> Cards<'p> {
         card.transmitter.take_up(since, arrived, Octets(octets.into()).bits());
     }
 
-    /// Whether a card has told something that its port does not know yet.
-    pub fn has_outcome(&self) -> bool {
-        !self.outcomes.is_empty()
+    /// When a card tells something that its port does not know yet.
+    #[inline]
+    pub fn outcome_at(&self) -> Option<Instant> {
+        self.outcomes.front().map(Outcome::at)
     }
 
-    /// What a card has told, if its port does not know it yet.
-    pub fn next_outcome(&mut self) -> Option<Outcome> {
-        self.outcomes.pop_front()
+    /// What a card tells by `now`, if its port does not know it yet.
+    #[inline]
+    pub fn next_outcome(&mut self, now: Instant) -> Option<Outcome<C>> {
+        let is_due = self.outcomes.front().is_some_and(|outcome| outcome.at() <= now);
+        if is_due { self.outcomes.pop_front() } else { None }
+    }
+
+    /// Nobody wants to know more.
+    pub fn forget_outcomes(&mut self) {
+        self.outcomes.clear();
     }
 
     /// Room for a copy of each station, without any.
-    pub fn no_copies(&mut self) -> Vec<Option<CopyId>> {
+    pub fn no_copies(&mut self) -> Vec<Option<W>> {
         let mut copies = self.spare.pop().unwrap_or_default();
         copies.resize(self.each.len(), None);
         copies
     }
 
     /// The frame `number` is on its way to all stations that have a copy of it.
-    pub fn share(&mut self, number: FrameNumber, copies: Vec<Option<CopyId>>) {
+    pub fn share(&mut self, number: FrameNumber, copies: Vec<Option<W>>) {
         self.on_way.push_back((number, small(copies.len() - 1), copies));
     }
 
     /// The copy of a frame that a station has heard to its end; none of one that collided.
-    pub fn take_heard(&mut self, station: StationId, number: FrameNumber) -> Option<CopyId> {
+    pub fn take_heard(&mut self, station: StationId, number: FrameNumber) -> Option<W> {
         let (_, left, copies) = self.on_way.iter_mut().find(|(of, ..)| *of == number)?;
         let copy = copies[station].take()?;
         *left -= 1;
@@ -130,9 +149,16 @@ impl<'p> Cards<'p> {
         Some(copy)
     }
 
+    /// The copies on their way, each with the station that has not heard it yet.
+    pub fn on_way(&self) -> impl Iterator<Item = (StationId, &W)> {
+        let frames = self.on_way.iter();
+        let all = frames.flat_map(|(.., copies)| StationId::first(copies.len()).zip(copies));
+        all.filter_map(|(station, copy)| Some((station, copy.as_ref()?)))
+    }
+
     /// What was counted of the medium and of the cards, but what ports dropped, and the longest
     /// access delay of each card, when nothing more happens.
-    pub fn finish(self) -> (MediumCounts, StationCounts, Vec<Span>) {
+    fn finish(self) -> (MediumCounts, StationCounts, Vec<Span>) {
         let held = StationId::first(self.each.len()).zip(&self.each);
         let held: Vec<_> =
             held.filter_map(|(at, card)| Some((at, card.transmitter.holding_since()?))).collect();
@@ -143,14 +169,14 @@ impl<'p> Cards<'p> {
     }
 
     /// A card has no frame any more. The copy of it.
-    fn release(&mut self, station: StationId) -> CopyId {
+    fn release(&mut self, station: StationId) -> C {
         let card = &mut self.each[station];
         card.transmitter.release();
         card.copy.take().expect("a station that sends holds a frame")
     }
 }
 
-impl Hosts for Cards<'_> {
+impl<C: Copy, W: Copy> Hosts for Cards<'_, C, W> {
     fn packet_time(&self, station: StationId, _: Instant) -> Span {
         self.segment.medium.packet_time(self.each[station].transmitter.length())
     }
@@ -181,7 +207,8 @@ impl Hosts for Cards<'_> {
                 return end; // its port hands the frame over again at once
             }
             let copy = self.release(station);
-            self.outcomes.push_back(Outcome::GivenUp { station, copy, at: end });
+            let earlier = self.outcomes.partition_point(|outcome| outcome.at() <= end);
+            self.outcomes.insert(earlier, Outcome::GivenUp { station, copy, at: end });
             Instant::NEVER
         });
         (attempt, ready)
@@ -189,6 +216,10 @@ impl Hosts for Cards<'_> {
 
     fn receive(&mut self, station: StationId, number: FrameNumber, now: Instant, is_right: bool) {
         self.outcomes.push_back(Outcome::Heard { station, number, at: now, is_right });
+    }
+
+    fn is_last_attempt(&self, station: StationId) -> bool {
+        self.each[station].transmitter.is_last_attempt()
     }
 
     fn record(&mut self, attempt: &Attempt) {
@@ -205,13 +236,74 @@ impl Hosts for Cards<'_> {
     }
 }
 
-/// Every shared medium.
-pub(super) fn media<'p>(compiled: &'p CompiledNetwork) -> Vec<PortMedium<'p>> {
-    let medium = |segment: &'p Segment| {
-        let Segment { medium, plca, .. } = segment;
-        let cards = Cards::new(compiled, segment);
-        let streams = (compiled.seed, segment.first_draw);
-        SharedMedium::new(medium, plca.as_ref(), &compiled.phases, streams, cards)
-    };
-    compiled.segments.iter().map(medium).collect()
+/// What was counted on the media of the scenario.
+#[derive(Default)]
+pub(super) struct OnMedia {
+    media: Vec<MediumCounts>,
+    stations: StationCounts,
+    cautions: BTreeSet<&'static str>,
+}
+
+impl OnMedia {
+    /// Add a shared medium on which nothing more happens; what belongs to its ports is put there.
+    pub fn add<C: Copy, W: Copy>(
+        &mut self,
+        segment: &Segment,
+        (cards, time_ps, plca): (Cards<'_, C, W>, [u64; 5], Option<PlcaCounts>),
+        counters: &mut NetworkCounters,
+    ) {
+        let (mut medium, mut stations, longest) = cards.finish();
+        for station in StationId::first(segment.stations() as usize) {
+            let port = &mut counters.ports[segment.port(station)];
+            port.collisions = stations.collisions[station];
+            port.late_collisions = stations.late_collisions[station];
+            port.access_ps = stations.access_ps[station];
+            port.access_most_ps = longest[station].ps();
+            let Some(plca) = &plca else { continue };
+            port.collisions -= plca.nodes.logical_collisions[station];
+            port.used = plca.nodes.used[station];
+            port.yielded = plca.nodes.yielded[station];
+            port.missed = plca.nodes.missed[station];
+            port.logical_collisions = plca.nodes.logical_collisions[station];
+            port.beacons_lost = plca.nodes.beacons_lost[station];
+            port.status_changes = plca.nodes.status_changes[station];
+            port.ok_ps = plca.nodes.ok_ps[station];
+        }
+        if segment.is_of_links {
+            return;
+        }
+        if plca.is_some() {
+            (medium.time_ps, medium.plca) = (time_ps, plca);
+        }
+        let of_port = |&port: &PortId| counters.ports[port].dropped;
+        stations.dropped = segment.ports.iter().map(of_port).collect();
+        self.cautions.extend(medium_cautions(&segment.medium, &stations));
+        self.stations.append(stations);
+        self.media.push(medium);
+    }
+
+    /// Put it where all is that was counted.
+    pub fn give(self, counts: &mut Counts) {
+        counts.media = self.media;
+        counts.stations = self.stations;
+        counts.cautions = self.cautions.into_iter().map(Into::into).collect();
+    }
+}
+
+/// How a damaged copy ends at a port: where it would have gone no further, as any other would.
+pub(super) fn loss_of_damaged(
+    compiled: &CompiledNetwork,
+    applications: &Applications,
+    frame: &Frame,
+    port: PortId,
+) -> Loss {
+    let node = compiled.ports[port].node;
+    let leads =
+        frame.to.is_none_or(|to| node == to || compiled.port_toward(node, to) != Some(port));
+    let is_host = compiled.nodes[node].role == Role::Host;
+    match compiled.nodes[node].role {
+        _ if leads && (!is_host || applications.wants(frame, node)) => Loss::Damaged,
+        Role::Host => Loss::Ignored,
+        _ => Loss::Filtered,
+    }
 }
