@@ -74,10 +74,12 @@ impl Histogram {
     /// The count of a bucket.
     #[inline]
     fn count(&mut self, bucket: usize) -> &mut u64 {
-        if bucket.wrapping_sub(self.first) >= self.counts.len() {
+        let at = bucket.wrapping_sub(self.first);
+        if at >= self.counts.len() {
             self.reach(bucket);
+            return &mut self.counts[bucket - self.first];
         }
-        &mut self.counts[bucket - self.first]
+        &mut self.counts[at]
     }
 
     /// Make room for the octave of a bucket.
@@ -223,8 +225,12 @@ mod tests {
     fn room_is_made_for_whole_octaves_in_any_order() {
         let (mut rising, mut falling) = (Histogram::default(), Histogram::default());
         let times = [3, 1000, 60_000_000, 61_000_000, 1_200_000_000];
-        times.iter().for_each(|&ps| rising.record(ps));
-        times.iter().rev().for_each(|&ps| falling.record_many(ps, 1));
+        for ps in times {
+            rising.record(ps);
+        }
+        for ps in times.into_iter().rev() {
+            falling.record_many(ps, 1);
+        }
         assert_eq!(rising, falling);
         assert_eq!(rising.total(), 5);
         let mut narrow = Histogram::default();

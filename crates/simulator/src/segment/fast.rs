@@ -254,11 +254,12 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
             let latest = earliest.time() + self.compiled.max_delay + self.turnaround();
             let until = Key::at((latest + Span::PICOSECOND).min(self.end));
             let count = self.starts.select(until, &mut self.candidates);
+            if count == 1 {
+                let first = if S::KNOWS_STATION { earliest } else { self.candidates[0] };
+                earliest = self.deliver(first.station(), first.time(), stations, counters);
+                continue;
+            }
             let next = match count {
-                1 => {
-                    let first = if S::KNOWS_STATION { earliest } else { self.candidates[0] };
-                    Some(self.deliver(first.station(), first.time(), stations, counters))
-                }
                 2 => self.resolve_few::<2, R>(stations, counters, poll),
                 3 => self.resolve_few::<3, R>(stations, counters, poll),
                 4 => self.resolve_few::<4, R>(stations, counters, poll),

@@ -419,6 +419,12 @@ mod wide {
     ) -> Key {
         let blocks = next.len();
         let mut kept = members(own);
+        // One key goes with the others: written alone, it would keep the next load of its block
+        // waiting.
+        let (one, several) = match own {
+            &[(_, key)] => (key, &[][..]),
+            several => (NO_START, several),
+        };
         let mut least = all(NO_START);
         for (block, lanes) in next.iter_mut().enumerate() {
             let mut keys = load(lanes);
@@ -429,12 +435,12 @@ mod wide {
             #[allow(clippy::cast_possible_truncation)] // the mask of eight lanes
             let here = kept as u8;
             kept >>= LANES;
-            keys = _mm512_mask_mov_epi64(keys, here, all(NO_START));
+            keys = _mm512_mask_mov_epi64(keys, here, all(one));
             least = _mm512_min_epu64(least, keys);
             store(lanes, keys);
         }
         let mut earliest = Key(_mm512_reduce_min_epu64(least));
-        for &(station, key) in own {
+        for &(station, key) in several {
             next.as_flattened_mut()[station] = key;
             earliest = earliest.min(key);
         }
