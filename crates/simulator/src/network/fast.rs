@@ -23,7 +23,7 @@ mod tournament;
 use super::Traced;
 use super::applications::Applications;
 use super::chances::Chances;
-use super::compiled::{CompiledNetwork, ENDLESS, Last, NONE, Role};
+use super::compiled::{CompiledNetwork, ENDLESS, Last, NONE, Port, Role};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::hosts::Hosts;
@@ -67,6 +67,9 @@ struct Scheduled {
     end: Option<Instant>,
     free: Instant,
 }
+
+/// Instead of the number of a port with classes: it is on a shared medium.
+const ON_MEDIUM: u32 = NONE - 1;
 
 /// Lanes by what is in them, in this order.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +149,8 @@ pub(crate) fn run(
         return None;
     };
     let mut scheduled = Vec::new();
-    let mut scheduled_of = vec![NONE; compiled.ports.len()];
+    let on_medium = |port: &Port| if port.half_duplex { ON_MEDIUM } else { NONE };
+    let mut scheduled_of: Vec<u32> = compiled.ports.iter().map(on_medium).collect();
     for (port, classes) in PortId::first(compiled.ports.len()).zip(&compiled.classes) {
         if let Some(classes) = classes {
             scheduled_of[port] = u32::try_from(scheduled.len()).expect("few ports");
@@ -364,6 +368,15 @@ impl Fast<'_> {
         self.wait(self.lanes.segments + 2 * item.frame.flow.number() + back, item);
     }
 
+    /// A frame comes to a port with classes, or to one on a shared medium.
+    #[inline(never)]
+    fn wait_at_port(&mut self, item: Item, port: PortId) {
+        match self.scheduled_of[port] {
+            ON_MEDIUM => self.come_to_card(item, port),
+            number => self.enqueue(item, number),
+        }
+    }
+
     /// A frame passes a stage, unless there is no room.
     #[inline]
     fn serve(&mut self, item: &mut Item) -> bool {
@@ -374,11 +387,7 @@ impl Fast<'_> {
         if let Some(port) = port
             && self.scheduled_of[port] != NONE
         {
-            self.enqueue(*item, self.scheduled_of[port]);
-            return false;
-        }
-        if let Some(port) = port.filter(|&port| self.compiled.ports[port].half_duplex) {
-            self.come_to_card(*item, port);
+            self.wait_at_port(*item, port);
             return false;
         }
         let server = &mut self.servers[resource];

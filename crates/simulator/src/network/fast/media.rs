@@ -226,6 +226,7 @@ impl Fast<'_> {
     }
 
     /// Do what is next on a medium, until its ports have heard of it, or something else comes first.
+    #[inline(never)]
     pub(super) fn run_medium(&mut self, mut now: Instant, lane: u32, poll: &mut Poll) {
         let medium = if lane < self.lanes.cards {
             lane - self.lanes.links + self.media.of_stations
