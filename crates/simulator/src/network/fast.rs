@@ -36,7 +36,6 @@ use crate::watch::{Poll, Watch};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
 use ethermeter_trial::flows::Flow;
-use media::Media;
 use std::collections::VecDeque;
 use tournament::Tournament;
 
@@ -124,7 +123,7 @@ struct Fast<'p> {
     answers: Vec<VecDeque<Instant>>,
     time_outs: Vec<VecDeque<(Instant, u32)>>,
     /// Shared media, and the ports on them.
-    media: Media<'p>,
+    media: media::Media<'p>,
     events: u64,
 }
 
@@ -159,7 +158,7 @@ pub(crate) fn run(
         }
     }
     let decisions = u32::try_from(scheduled.len()).expect("few ports");
-    let media = Media::new(compiled);
+    let media = media::Media::new(compiled);
     let cards = decisions + media.of_links();
     let first_junction = cards + media.card_count();
     lane_of.iter_mut().filter(|lane| **lane != NONE).for_each(|lane| *lane += first_junction);

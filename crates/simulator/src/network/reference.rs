@@ -30,7 +30,6 @@ use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
 use event::{AFTER_LINKS, Event};
 use next_events::{AFTER_ALL, NextEvents};
-use segment::PortMedium;
 use std::collections::VecDeque;
 
 /// A copy of a frame, and where it is.
@@ -116,7 +115,7 @@ pub(super) struct Engine<'p> {
     servers: Vec<Server>,
     batches: Vec<Batch>,
     memories: Vec<Memory>,
-    media: Vec<PortMedium<'p>>,
+    media: Vec<segment::PortMedium<'p>>,
     /// When each medium has its next event.
     of_media: NextEvents,
     /// When each flow's transfer is next woken.
