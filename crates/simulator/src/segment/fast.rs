@@ -1,6 +1,6 @@
 //! Medium access one contention after another, over flat arrays.
 //!
-//! [`Starts`] hold the earliest time at which each station starts if no other station does first:
+//! `Starts` hold the earliest time at which each station starts if no other station does first:
 //! its ready time, put off by what it has heard so far. Time and station share a number (a *key*),
 //! so that the least key gives both. That station starts first; those that start no later than they
 //! hear it collide with it; every other station defers to the end of the gap after it. A station
@@ -22,7 +22,7 @@
 //!
 //! Stations with a *priority wait* listen on after the gap. A position has stations of one wait
 //! only ([`super::compiled`] splits those of several), so what is owed after a carrier belongs to
-//! the receiver's position and stands in the rows of [`Starts`]. Contentions stay closed: a station
+//! the receiver's position and stands in the rows of `Starts`. Contentions stay closed: a station
 //! that starts next has kept silence for the segment's gap at least, so its signals still arrive at
 //! every position after that gap is over there, and those without a wait remember nothing. A
 //! position that still listens then is restarted. But its gap and wait are watched to their end,
