@@ -215,6 +215,16 @@ impl CompiledMedium {
         self.positions.len()
     }
 
+    /// The stations at each position.
+    #[must_use]
+    pub fn members(&self) -> Vec<Vec<StationId>> {
+        let mut members = vec![Vec::new(); self.place_count];
+        for (station, &position) in StationId::first(self.stations()).zip(&self.positions) {
+            members[position].push(station);
+        }
+        members
+    }
+
     /// One-way propagation from a position to another; at the same position, between two of its
     /// stations.
     #[inline]

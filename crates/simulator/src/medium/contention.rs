@@ -187,8 +187,7 @@ impl<'w, H: Hosts> Contended<'w, H> {
 
     /// Who starts first: of several at once, one whose frame has not just come.
     fn key(&self, station: StationId) -> (Instant, u64) {
-        let it = &self.waiting[station];
-        (it.start, if it.has_just_come() { it.order } else { 0 })
+        self.waiting[station].key()
     }
 
     fn find_first(&mut self) {
@@ -280,7 +279,7 @@ impl<'w, H: Hosts> Contended<'w, H> {
         }
     }
 
-    /// Those that start before they hear another, in the order of their starts.
+    /// Choose the stations that start before they hear another, in the order of their starts.
     fn choose_senders(&mut self) {
         let compiled = self.medium.compiled;
         let (positions, first) = (&compiled.positions, self.first);
@@ -295,12 +294,8 @@ impl<'w, H: Hosts> Contended<'w, H> {
             }
         }
         let (waiting, end) = (&self.waiting, self.medium.end);
-        let key = |station: StationId| {
-            let it = &waiting[station];
-            (it.start, if it.has_just_come() { it.order } else { 0 }, station)
-        };
         self.candidates.push(first);
-        self.candidates.sort_unstable_by_key(|&station| key(station));
+        self.candidates.sort_unstable_by_key(|&station| (waiting[station].key(), station));
         for &station in &self.candidates {
             let it = &waiting[station];
             let row = compiled.delays_from(positions[station]);
@@ -412,6 +407,12 @@ impl<'w, H: Hosts> Contended<'w, H> {
 impl Waiting {
     fn starts(&self) -> Instant {
         if self.ready.is_never() { self.ready } else { self.ready.max(self.owed) }
+    }
+
+    /// What orders it among those that start: of several at once, frames that have just come are
+    /// last, in their order.
+    fn key(&self) -> (Instant, u64) {
+        (self.start, if self.has_just_come() { self.order } else { 0 })
     }
 
     /// Whether its frame comes in the very instant in which it starts, after what is heard then.

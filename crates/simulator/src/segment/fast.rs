@@ -44,7 +44,7 @@ use super::deferrals::Deferrals;
 use super::overlapping::{Overlapping, Sender};
 use super::places::Places;
 #[cfg(target_arch = "x86_64")]
-use super::simd::Avx512;
+use super::simd::{Avx512, has_avx2};
 use super::simd::{Key, LANES, NO_START, Portable, Width};
 use super::starts::{Blocks, Flat, Starts};
 use super::station::Station;
@@ -110,12 +110,7 @@ pub(crate) fn contend<R: Record>(
             // SAFETY: the function needs the features that `avx512` proves, and no others.
             return unsafe { widest(avx512, compiled, stations, first, counters, poll) };
         }
-        if is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt")
-        {
+        if has_avx2() {
             #[expect(unsafe_code, reason = "a call of a function with wide instructions")]
             // SAFETY: the function needs the features just detected, and no others.
             return unsafe { wide(compiled, stations, first, counters, poll) };
@@ -186,6 +181,19 @@ struct Contention<'c, S, const PLAIN: bool> {
     arrivals: Vec<(Instant, Instant)>,
     /// Whether each station is one of its senders.
     sends: Vec<bool>,
+}
+
+/// The senders of a collision, and room for what follows from it.
+struct Collision<'a> {
+    /// Whether every sender hears every other before its own end.
+    is_closed: bool,
+    senders: &'a mut [Sender],
+    /// Where and when senders end.
+    ends: &'a [(PositionId, Key)],
+    /// By sender.
+    attempts: &'a mut [Attempt],
+    /// The next starts, by sender.
+    own: &'a mut [(StationId, Key)],
 }
 
 /// Room for a collision of many.
@@ -334,25 +342,18 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
                 return None;
             }
         }
-        let Some(closed) = self.end_senders(&mut senders, stations) else {
+        let Some(is_closed) = self.end_senders(&mut senders, stations) else {
             return Some(self.go_on_overlapping((&[], &[]), stations, counters, poll));
         };
         self.silence_few(&mut senders);
-        let mut attempts = senders.map(|of| Attempt::at(of.station, of.start, of.end));
-        let mut own = [(StationId::from(0), NO_START); N];
-        let calm = self.back_off(&mut senders, stations, &mut attempts, &mut own);
-        let ends = senders.map(|of| (of.position, Key::at(of.end)));
-        // A collision that parts is like a closed one as long as no station starts between its
-        // parts.
-        if !closed
-            && (!calm
-                || self.starts.puts_off(&ends, &own) && self.somebody_starts_between(&senders))
-        {
-            return Some(self.go_on_overlapping((&senders, &attempts), stations, counters, poll));
-        }
-        let earliest = self.starts.defer(&ends, &own);
-        counters.record_collision(&attempts);
-        Some(earliest)
+        let collision = Collision {
+            is_closed,
+            ends: &senders.map(|of| (of.position, Key::at(of.end))),
+            attempts: &mut senders.map(|of| Attempt::at(of.station, of.start, of.end)),
+            own: &mut [(StationId::from(0), NO_START); N],
+            senders: &mut senders,
+        };
+        Some(self.collide(collision, stations, counters, poll))
     }
 
     /// The same for any number of candidates, position by position: the work grows with their
@@ -388,17 +389,32 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
             return self.deliver(alone.station, alone.start, stations, counters);
         }
         places.let_hear(compiled, senders);
-        let Some(closed) = self.end_senders(senders, stations) else {
+        let Some(is_closed) = self.end_senders(senders, stations) else {
             return self.go_on_overlapping((&[], &[]), stations, counters, poll);
         };
         places.silence(compiled, senders);
         attempts.clear();
         attempts.extend(senders.iter().map(|of| Attempt::at(of.station, of.start, of.end)));
         own.resize(senders.len(), (StationId::from(0), NO_START));
-        let calm = self.back_off(senders, stations, attempts, own);
         ends.clear();
         ends.extend(places.ends());
-        if !closed
+        let collision = Collision { is_closed, senders, ends, attempts, own };
+        self.collide(collision, stations, counters, poll)
+    }
+
+    /// The senders, whose ends are known, collide. Returns the earliest next start.
+    #[inline(always)]
+    fn collide<R: Record>(
+        &mut self,
+        Collision { is_closed, senders, ends, attempts, own }: Collision<'_>,
+        stations: &mut [Station],
+        counters: &mut R,
+        poll: &mut Poll,
+    ) -> Key {
+        let calm = self.back_off(senders, stations, attempts, own);
+        // A collision that parts is like a closed one as long as no station starts between its
+        // parts.
+        if !is_closed
             && (!calm || self.starts.puts_off(ends, own) && self.somebody_starts_between(senders))
         {
             return self.go_on_overlapping((senders, attempts), stations, counters, poll);

@@ -115,10 +115,6 @@ enum Next {
 
 impl Overlapping {
     pub(crate) fn new(compiled: &CompiledSegment) -> Self {
-        let mut members = vec![Vec::new(); compiled.place_count];
-        for (station, &position) in StationId::first(compiled.stations()).zip(&compiled.positions) {
-            members[position].push(station);
-        }
         Self {
             ready: Vec::with_capacity(compiled.stations()),
             sent: Vec::new(),
@@ -130,7 +126,7 @@ impl Overlapping {
             own_bases: vec![Deferrals::default(); compiled.stations()],
             has_base: vec![false; compiled.stations()],
             decided: vec![None; compiled.stations()],
-            members,
+            members: compiled.members(),
             first_ready: vec![Instant::NEVER; compiled.place_count],
             deferrals: vec![Deferrals::default(); compiled.place_count],
             scratch: Deferrals::default(),

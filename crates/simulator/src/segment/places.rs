@@ -49,14 +49,14 @@ impl Place {
         self.ends = if end > latest { [end, latest] } else { [latest, before.max(end)] };
     }
 
-    /// The first and the last start of those that are not `listener`, if there is another.
+    /// The first and the last start of senders other than `listener`, if there is one.
     fn starts_of_others(&self, listener: StationId) -> Option<(Instant, Instant)> {
         let first = if self.first.1 == listener { self.second? } else { self.first };
         let last = if self.last.1 == listener { self.last_but_one? } else { self.last };
         Some((first.0, last.0))
     }
 
-    /// The last end of those that are not `listener`, if there is another.
+    /// The last end of senders other than `listener`, if there is one.
     fn end_of_others(&self, listener: StationId) -> Option<Instant> {
         let is_other = |&&(_, station): &&Of| station != listener;
         self.ends.iter().flatten().find(is_other).map(|&(at, _)| at)

@@ -226,6 +226,16 @@ impl Width for Portable {
     }
 }
 
+/// Whether there are `avx2`, `bmi1`, `bmi2`, `lzcnt` and `popcnt`.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}
+
 /// Instructions with 512-bit registers: a value is proof that this processor and its system have
 /// [the features](Self::detect).
 #[cfg(target_arch = "x86_64")]
@@ -240,11 +250,7 @@ impl Avx512 {
         let is_there = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
+            && has_avx2();
         is_there.then_some(Self(()))
     }
 }

@@ -139,10 +139,7 @@ pub(crate) struct Blocks<W> {
 impl<W: Width> Blocks<W> {
     /// No station starts.
     pub(crate) fn new(width: W, compiled: &CompiledSegment) -> Self {
-        let mut members = vec![Vec::new(); compiled.place_count];
-        for (station, &position) in StationId::first(compiled.stations()).zip(&compiled.positions) {
-            members[position].push(station);
-        }
+        let members = compiled.members();
         let mut lane_of = vec![(0, 0); compiled.stations()];
         let (mut stations, mut places) = (Vec::new(), Vec::new());
         for position in PositionId::first(compiled.place_count) {
