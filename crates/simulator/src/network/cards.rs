@@ -121,7 +121,7 @@ impl<'p, C: Copy, W: Copy> Cards<'p, C, W> {
         if is_due { self.outcomes.pop_front() } else { None }
     }
 
-    /// Nobody wants to know more.
+    /// Drop what cards would tell their ports, once no port asks any more.
     pub fn forget_outcomes(&mut self) {
         self.outcomes.clear();
     }

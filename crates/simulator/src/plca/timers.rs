@@ -1,4 +1,4 @@
-//! The timers of a node, which are started, stopped and run out; they are told the time.
+//! The timers of a node: they are started, stopped and run out. The caller gives the time.
 
 use crate::medium::access::Started;
 use crate::time::{Instant, Span};
@@ -47,7 +47,7 @@ pub struct Timers {
     numbers: [u64; TIMERS],
     courses: [Course; TIMERS],
     pub(super) started: VecDeque<Started<Timer>>,
-    /// The last instant that it was told of.
+    /// The time that the caller gave last.
     now: Instant,
     /// When the time is over within which a carrier is as short as a beacon.
     detected_at: Instant,

@@ -39,7 +39,7 @@ struct CardPort {
     sending: Option<Item>,
     /// Frames in the order in which they came.
     waiting: VecDeque<Item>,
-    /// Octets that it holds, with those that it sends.
+    /// Octets of the frames that wait and of the frame that is sent.
     octets: u64,
 }
 
