@@ -1,8 +1,8 @@
 """`python -m benches.bounds`: time and memory of theory for a network of 100 switches.
 
 Each number of flows and each method has a process of its own, and its peak of memory is printed.
-The network has 300 hosts at any number of flows; the more flows, the longer their periods, so that the
-load of each wire stays.
+The network has 300 hosts at any number of flows; the more flows, the longer their periods, so that
+the load of each wire stays.
 """
 
 import argparse
