@@ -2,7 +2,7 @@
 
 use crate::common::network::{fixed, host, link, phases, ping_pong, run, switch, trial};
 use crate::common::{IEEE_10, MS, S, US};
-use ethermeter_trial::Counts;
+use ethermeter_trial::{Counts, Trial};
 use ethermeter_trial::counts::FlowCounts;
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -34,7 +34,11 @@ fn storm(faulty: usize, rebroadcast: &Value, on_medium: bool) -> Counts {
         nodes.push(switch("s", &json!({})));
         return run(&trial(7, &nodes, &links, &[flow], &phases(100 * MS)));
     }
-    let mut trial = trial(7, &nodes, &[], &[flow], &phases(100 * MS));
+    run(&on_bus(trial(7, &nodes, &[], &[flow], &phases(100 * MS)), &names))
+}
+
+/// The same network with these hosts on a segment, 1 us from each other.
+fn on_bus(mut trial: Trial, names: &[String]) -> Trial {
     let station = |(point, node): (usize, &String)| {
         json!({"node": node, "points": [point], "after_attempt_limit": "resume"})
     };
@@ -43,7 +47,7 @@ fn storm(faulty: usize, rebroadcast: &Value, on_medium: bool) -> Counts {
         "delay_ps": (0..names.len()).map(row).collect::<Vec<_>>(),
         "stations": names.iter().enumerate().map(station).collect::<Vec<_>>()});
     trial.scenario.media.push(serde_json::from_value(medium).expect("a medium"));
-    run(&trial)
+    trial
 }
 
 proptest! {
@@ -61,6 +65,48 @@ proptest! {
         prop_assert_eq!(flow.resent, expected);
         prop_assert_eq!((flow.messages, flow.duplicates), (1, expected));
         prop_assert_eq!((flow.balance.sent, flow.balance.in_flight), (1 + expected, 0));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Clients of a segment, or of a switch with a slow link to the server, whose requests are sent
+    /// again too early: both implementations are equal, frame by frame.
+    #[test]
+    fn requests_that_are_sent_again_are_equal_in_both_implementations(
+        seed: u64,
+        clients in 1..9usize,
+        after_us in 1_000..40_000u64,
+        factor in 1..4u32,
+        keep: bool,
+        tries in prop::option::of(1..5u32),
+        timeout_ms in prop::option::of(1..60u64),
+        on_medium: bool,
+        has_lengths: bool,
+    ) {
+        let mut names: Vec<String> = (0..clients).map(|number| format!("c{number}")).collect();
+        names.push("server".to_owned());
+        let mut nodes: Vec<Value> = names.iter().map(|name| host(name, &json!({}))).collect();
+        let flow = |name: &String| {
+            let mut flow = ping_pong(name, "server", 1024, 64);
+            flow["arrivals"] = json!({"kind": "poisson", "mean_ps": 5 * MS});
+            if has_lengths {
+                flow["framing"] = json!({"udp": {"mtu_octets": 400}});
+            }
+            flow["response"]["timeout_ps"] = json!(timeout_ms.map(|time_ms| time_ms * MS));
+            flow["response"]["retransmit"] =
+                json!({"after_ps": after_us * US, "factor": factor, "keep": keep, "tries": tries});
+            flow
+        };
+        let flows: Vec<Value> = names[..clients].iter().map(flow).collect();
+        if on_medium {
+            run(&on_bus(trial(seed, &nodes, &[], &flows, &phases(300 * MS)), &names));
+        } else {
+            let links: Vec<Value> = names.iter().map(|name| link(name, "s", OCTET, US)).collect();
+            nodes.push(switch("s", &json!({"queue_frames": 4})));
+            run(&trial(seed, &nodes, &links, &flows, &phases(300 * MS)));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::common::network::{
     assert_same, balances, fixed, host, pausing, regular, run, saturated, switch, trial, Shape,
     TRACE,
 };
-use crate::common::{simulate, MS, S, US};
+use crate::common::{MS, S, US};
 use crate::common::network::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_trial::counts::FlowBatch;
@@ -155,6 +155,14 @@ impl Shape {
         if self.one_in(3) {
             let think = json!({"kind": "uniform", "low_ps": 0, "high_ps": 20 * US});
             flow["response"] = json!({"frames": fixed(64 + self.below(1455)), "think": think, "timeout_ps": 200 * US + self.below(MS), "address": self.cast()});
+            let is_unicast = flow.get("address").is_none() && flow["response"]["address"] == "unicast";
+            if is_unicast && !self.one_in(3) {
+                flow["response"]["retransmit"] = json!({"after_ps": 50 * US + self.below(400 * US),
+                    "factor": 1 + self.below(3), "keep": self.one_in(2)});
+            }
+            if self.one_in(4) {
+                flow["response"]["timeout_ps"] = json!(null);
+            }
         }
         flow
     }
@@ -478,8 +486,7 @@ proptest! {
                 node.kind = ethermeter_trial::nodes::Kind::Hub(ethermeter_trial::nodes::Hub::default());
             }
         }
-        let outcome = simulate(&trial).expect("a valid trial");
-        balances(&outcome);
+        let outcome = run(&trial);
         prop_assert!(outcome.ports.iter().all(|port| port.late_collisions == 0));
     }
 }

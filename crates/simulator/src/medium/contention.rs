@@ -144,7 +144,7 @@ impl<'w, H: Hosts> Contended<'w, H> {
                 self.perhaps_close(now);
             }
         } else if self.hasty > 0 || !self.resolve() {
-            self.open(now);
+            self.open();
         }
     }
 
@@ -319,8 +319,9 @@ impl<'w, H: Hosts> Contended<'w, H> {
         }
     }
 
-    /// Go on event by event from the next start on, of which all is known that comes until `now`.
-    fn open(&mut self, now: Instant) {
+    /// Go on event by event from the next start on. Some frames may have come after it: one of them
+    /// may be so short that the contention cannot be resolved any more.
+    fn open(&mut self) {
         self.has_events = true;
         let stations = StationId::first(self.waiting.len());
         let starts = |&station: &StationId| !self.waiting[station].start.is_never();
@@ -332,7 +333,6 @@ impl<'w, H: Hosts> Contended<'w, H> {
         come.sort_unstable_by_key(|&station| self.key(station));
         for station in come {
             let at = self.waiting[station].start;
-            debug_assert!(at <= now, "a frame comes at its time");
             while self.medium.next_at().is_some_and(|next| next <= at) {
                 self.medium.step();
             }

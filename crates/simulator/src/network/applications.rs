@@ -10,6 +10,7 @@
 
 mod answers;
 mod exchange;
+mod message;
 
 use super::clocks::Clocks;
 use super::compiled::CompiledNetwork;
@@ -27,6 +28,8 @@ use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
 use ethermeter_trial::flows::{Address, MessageFraming};
 pub(super) use exchange::Overdue;
 use exchange::{Exchange, Receiver, Seen};
+pub(super) use message::Message;
+use message::{cut, frame_octets};
 use std::collections::VecDeque;
 
 /// What a delivery brings about.
@@ -90,6 +93,9 @@ struct Application {
     broadcast: bool,
     framing: MessageFraming,
     activity: Activity,
+    /// What its frames bring about depends on what else has happened by then: of a transfer, and of
+    /// requests that are sent again.
+    goes_by_time: bool,
     next: Option<Offer>,
     messages: u32,
     first_receiver: ReceiverId,
@@ -129,6 +135,8 @@ pub(super) struct Applications {
     /// Whether any flow is a transfer; most networks have none, and their frames need not ask their
     /// flow.
     has_transfers: bool,
+    /// Whether any flow goes by time; of most networks none does.
+    goes_by_time: bool,
     /// Of the measured window.
     batches: usize,
     /// What hosts' clocks show; the flows by which they are compared are numbered after all others.
@@ -150,6 +158,7 @@ impl Applications {
             flows: Vec::new(),
             receivers: Vec::new(),
             has_transfers,
+            goes_by_time: false,
             batches: compiled.batches as usize,
             clocks: Clocks::default(),
             waiting_again: vec![0; compiled.nodes.len()],
@@ -217,6 +226,7 @@ impl Applications {
                 broadcast: flow.address == Address::Broadcast,
                 framing: flow.message_framing(),
                 activity,
+                goes_by_time: retransmits || flow.transfer.is_some(),
                 next,
                 messages: 0,
                 first_receiver,
@@ -226,6 +236,8 @@ impl Applications {
         }
         let streams: Vec<_> = all.receivers.iter().map(|it| all.stream_to(it)).collect();
         all.clocks = Clocks::new(compiled, trial.scenario.clocks, count, &streams);
+        all.goes_by_time =
+            all.comparison_count() > 0 || all.flows.iter().any(|flow| flow.goes_by_time);
         all
     }
 
@@ -255,6 +267,11 @@ impl Applications {
         }
     }
 
+    /// Flows from the first to the last of those that go by time; most networks have none.
+    pub fn by_time_count(&self) -> u32 {
+        if self.goes_by_time { self.flow_count() + self.comparison_count() } else { 0 }
+    }
+
     pub fn receiver_count(&self) -> u32 {
         u32::try_from(self.receivers.len()).expect("few receivers")
     }
@@ -274,25 +291,10 @@ impl Applications {
         self.flows[flow].next.map(ready_at)
     }
 
-    /// The same of a flow that does not wait for what it has sent.
-    #[inline]
-    pub fn next_release(&self, flow: FlowId) -> Option<Instant> {
-        let app = &self.flows[flow];
-        match &app.activity {
-            Activity::Stream(stream) if stream.waits == Wait::Ring => app.next.map(ready_at),
-            _ => None,
-        }
-    }
-
-    /// Send the next message of a flow at `now`: its frames. Until when its sender waits for
-    /// answers, and the message's number, if there is an end.
-    #[inline]
-    pub fn send(
-        &mut self,
-        flow: FlowId,
-        now: Instant,
-        mut each: impl FnMut(Frame),
-    ) -> Option<(Instant, u32)> {
+    /// Send the next message of a flow at `now`.
+    #[allow(clippy::inline_always)] // each frame is made here, and need not be copied
+    #[inline(always)]
+    pub fn send(&mut self, flow: FlowId, now: Instant) -> Message {
         let app = &mut self.flows[flow];
         let offer = app.next.take().expect("a message whose time has come");
         let message = app.messages;
@@ -308,21 +310,24 @@ impl Applications {
             }
             _ => (offer.bits / 8, 0, Instant::from_ps(offer.arrived_ps)),
         };
-        let frame = Frame { samples, ..app.frame(flow, message, 0, born) };
-        cut(app.framing, octets, frame, &mut each);
+        let (framing, is_frame) = (app.framing, app.framing.is_of_frames());
+        let mut frame = Frame { samples, ..app.frame(flow, message, 0, born) };
+        if is_frame {
+            frame.octets = frame_octets(framing, octets);
+        }
+        let mut sent = Message { frame, is_frame, octets, framing, next: None, until: None };
         match &mut app.activity {
             Activity::Stream(stream) if stream.waits == Wait::Ring => {
                 stream.passed = Some(now);
-                stream.proceed(app.messages, &mut app.next);
-                None
+                sent.next = stream.proceed(app.messages, &mut app.next);
             }
             Activity::Exchange(exchange) => {
                 let missing = u32::try_from(app.to.len()).expect("few receivers");
-                let until = exchange.begin((octets, missing), born, now);
-                until.map(|until| (until, message))
+                sent.until = exchange.begin((octets, missing), born, now);
             }
-            _ => None,
+            _ => {}
         }
+        sent
     }
 
     /// A frame has left stages of its host: the first, which is free at `free`, or the last, at
@@ -350,7 +355,9 @@ impl Applications {
                 if free.is_some() && stream.waits == Wait::Room {
                     stream.passed = free;
                 }
-                stream.departures.extend(end);
+                if let Some(end) = end {
+                    stream.departures.push_back(end);
+                }
                 stream.proceed(app.messages, &mut app.next)
             }
             Activity::Exchange(_) => None,
@@ -416,14 +423,14 @@ impl Applications {
         let index = if app.receiver == Some(host) {
             Some(0)
         } else {
-            app.to.iter().position(|to| *to == host)
+            (0..).zip(&app.to).find(|(_, to)| **to == host).map(|(index, _)| index)
         };
         let Some(index) = index else {
             counters.lost(frame, Loss::Ignored);
             return Reaction::Nothing;
         };
         counters.delivered(frame);
-        let receiver = ReceiverId::new(app.first_receiver.index() + index);
+        let receiver = ReceiverId::from(app.first_receiver.number() + index);
         let it = &mut self.receivers[receiver];
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
         if it.seen.as_mut().is_some_and(|seen| !seen.insert(frame.message)) {
@@ -457,12 +464,11 @@ impl Applications {
         flow.index() >= self.flows.len()
     }
 
-    /// Whether what a flow does with its frames goes by the order of time: of a transfer and of a
-    /// comparison of clocks.
+    /// Whether what the frames of a flow bring about depends on what else has happened by then: of
+    /// a transfer, of requests that are sent again and of a comparison of clocks.
     #[inline]
     pub fn goes_by_time(&self, flow: FlowId) -> bool {
-        let is_transfer = |app: &Application| matches!(app.activity, Activity::Transfer(_));
-        self.compares_clocks(flow) || (self.has_transfers && is_transfer(&self.flows[flow]))
+        self.goes_by_time && self.flows.get(flow.index()).is_none_or(|flow| flow.goes_by_time)
     }
 
     /// When a transfer or a comparison of clocks next does something by itself; never, if a flow is
@@ -565,21 +571,4 @@ impl Messages {
         *next = self.source.next_in_batches(ended.ps());
         next.map(ready_at)
     }
-}
-
-#[inline]
-fn cut(framing: MessageFraming, octets: u64, mut frame: Frame, each: &mut impl FnMut(Frame)) {
-    if framing.is_of_frames() {
-        frame.octets = u32::try_from(octets).expect("below 65536") + framing.tag_octets;
-        return each(frame);
-    }
-    let mut fragments = 0u16;
-    framing.frames_of(octets, |_, _, _| fragments += 1);
-    frame.fragments = fragments;
-    framing.frames_of(octets, |length, padding, _| {
-        frame.octets = length;
-        frame.padding = padding;
-        each(frame);
-        frame.fragment += 1;
-    });
 }

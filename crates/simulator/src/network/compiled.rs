@@ -71,7 +71,8 @@ impl Timing {
 
     #[inline]
     fn carried(&self, octets: u32) -> Octets {
-        Octets(u64::from(octets).saturating_add_signed(self.extra))
+        // Neither has more than 33 bits.
+        Octets((i64::from(octets) + self.extra).max(0).cast_unsigned())
     }
 
     /// The same stage where a frame takes longer by so much.

@@ -13,46 +13,52 @@
 //! A port on a shared medium has a queue; the medium has a lane for what is decided on it next
 //! ([`media`]).
 //!
+//! What frames of a transfer, or of requests that are sent again, bring about at a host depends on
+//! what else has happened by then. So they wait in lanes before it.
+//!
 //! PAUSE, memory of ports and interrupts for several frames make departures depend on what comes
-//! later; such networks are the reference's. So are those whose hosts send requests or broadcasts
-//! again, for these enter a route when others come in.
+//! later; such networks are the reference's. So are those whose hosts send broadcasts again, for
+//! these enter a route when others come in, and requests that are sent again to a group or answered
+//! to one, whose copies overtake each other.
 
 mod media;
+mod steps;
 mod tournament;
 
 use super::Traced;
 use super::applications::Applications;
 use super::chances::Chances;
-use super::compiled::{CompiledNetwork, ENDLESS, Last, NONE, Port, Role};
+use super::compiled::{CompiledNetwork, ENDLESS, NONE, Port, Role};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::hosts::Hosts;
 use super::junctions::Junctions;
 use super::learning_table::{Forwarding, Tables};
 use crate::error::Error;
-use crate::identity::{FlowId, PortId, ReceiverId, RouteId};
+use crate::identity::{FlowId, NodeId, PortId, ReceiverId, RouteId};
 use crate::time::{Instant, Span};
 use crate::watch::{Poll, Watch};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
-use ethermeter_trial::flows::Flow;
+use ethermeter_trial::flows::{Address, Flow, Response};
 use std::collections::VecDeque;
+use steps::{Stage, Start, Step, Steps};
 use tournament::Tournament;
 
 #[derive(Clone, Copy, Debug)]
 struct Item {
     frame: Frame,
-    route: RouteId,
-    hop: u32,
+    step: u32,
     ready: Instant,
     complete: Instant,
 }
 
 /// When a resource is free, and when those that are in it leave.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Server {
     free: Instant,
     watched: bool,
+    room: Room,
     leaving: VecDeque<(Instant, u32)>,
     octets: u64,
 }
@@ -79,8 +85,8 @@ struct Lanes {
     cards: u32,
     junctions: u32,
     lookups: u32,
-    /// Of each flow's segments to its receiver, and back.
-    segments: u32,
+    /// Of each flow's frames to its receiver, and back, where they go by time.
+    deliveries: u32,
     sends: u32,
     answers: u32,
     time_outs: u32,
@@ -102,6 +108,7 @@ impl Scheduled {
 
 struct Fast<'p> {
     compiled: &'p CompiledNetwork,
+    steps: &'p Steps,
     end: Instant,
     applications: Applications,
     counters: Counters,
@@ -109,12 +116,9 @@ struct Fast<'p> {
     chances: Chances,
     tournament: Tournament,
     lanes: Lanes,
-    /// Junctions' lanes, then those of lookups and of segments.
+    /// Junctions' lanes, then those of lookups and of deliveries.
     waiting: Vec<VecDeque<Item>>,
-    /// The lane of each hop whose resource is a junction, or [`NONE`].
-    lane_of: Vec<u32>,
-    /// The lane of each port's lookups, and the ports in the order of their lanes.
-    lookup_of: Vec<u32>,
+    /// The ports that look up, in the order of their lanes.
     ports: Vec<PortId>,
     servers: Vec<Server>,
     /// Ports with traffic classes, in the order of their lanes, and the number of each port there.
@@ -138,9 +142,12 @@ pub(crate) fn run(
     if later || compiled.timings.iter().any(|timing| timing.coalesce.is_some()) {
         return None;
     }
-    let retransmits =
-        |flow: &Flow| flow.response.as_ref().is_some_and(|it| it.retransmit.is_some());
-    if compiled.has_rebroadcast() || trial.scenario.flows.iter().any(retransmits) {
+    let is_sent_again_to_group = |flow: &Flow| {
+        let answers = flow.response.as_ref().filter(|it| it.retransmit.is_some());
+        let is_to_group = |it: &Response| it.address != Address::Unicast;
+        answers.is_some_and(|it| flow.address != Address::Unicast || is_to_group(it))
+    };
+    if compiled.has_rebroadcast() || trial.scenario.flows.iter().any(is_sent_again_to_group) {
         return None;
     }
     let Junctions { mut lane_of, lanes: junctions, ordered: true } = Junctions::new(compiled)
@@ -168,7 +175,8 @@ pub(crate) fn run(
     let responses = || trial.scenario.flows.iter().filter_map(|flow| flow.response.as_ref());
     // Lanes that are always empty are not needed.
     let receivers = responses().next().map_or(0, |_| applications.receiver_count());
-    let timed = responses().find(|response| response.timeout_ps.is_some()).map_or(0, |_| flows);
+    let is_timed = |it: &&Response| it.timeout_ps.is_some() || it.retransmit.is_some();
+    let timed = responses().find(is_timed).map_or(0, |_| flows);
     let mut lookup_of = vec![NONE; compiled.ports.len()];
     let mut ports = Vec::new();
     for (id, port) in PortId::first(compiled.ports.len()).zip(&compiled.ports) {
@@ -178,15 +186,15 @@ pub(crate) fn run(
         }
     }
     let transfers = applications.waking_count();
-    let segments = junctions + u32::try_from(ports.len()).expect("few ports");
-    let sends = segments + 2 * transfers;
+    let deliveries = junctions + u32::try_from(ports.len()).expect("few ports");
+    let sends = deliveries + 2 * applications.by_time_count();
     let others = sends + flows + receivers + timed + transfers;
     let lanes = Lanes {
         links: decisions,
         cards,
         junctions: first_junction,
         lookups: junctions,
-        segments,
+        deliveries,
         sends,
         answers: sends + flows,
         time_outs: sends + flows + receivers,
@@ -195,11 +203,16 @@ pub(crate) fn run(
         all: others + media.of_stations(),
     };
     let server = |(resource, room): (usize, &Room)| Server {
+        free: Instant::ZERO,
         watched: resource < compiled.ports.len() || *room != ENDLESS,
-        ..Server::default()
+        room: *room,
+        leaving: VecDeque::new(),
+        octets: 0,
     };
+    let steps = Steps::new(compiled, &lane_of, &lookup_of);
     let mut fast = Fast {
         compiled,
+        steps: &steps,
         end: Instant::from_ps(compiled.phases.end_ps),
         counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
         tables: Tables::new(compiled),
@@ -207,11 +220,9 @@ pub(crate) fn run(
         tournament: Tournament::new(lanes.all as usize),
         lanes,
         waiting: vec![VecDeque::new(); sends as usize],
-        lane_of,
         servers: compiled.rooms.iter().enumerate().map(server).collect(),
         answers: vec![VecDeque::new(); receivers as usize],
         time_outs: vec![VecDeque::new(); timed as usize],
-        lookup_of,
         ports,
         scheduled,
         scheduled_of,
@@ -243,11 +254,11 @@ impl Fast<'_> {
                     self.take_up(now, lane - self.lanes.cards);
                 }
             } else if lane < self.lanes.sends {
-                let item = self.take(lane);
-                if lane < self.lanes.lookups || lane >= self.lanes.segments {
-                    self.follow(item, true);
+                let mut item = self.take(lane);
+                if lane < self.lanes.lookups || lane >= self.lanes.deliveries {
+                    self.follow(&mut item, true);
                 } else {
-                    self.look_up(item, self.ports[(lane - self.lanes.lookups) as usize]);
+                    self.look_up(&mut item, self.ports[(lane - self.lanes.lookups) as usize]);
                 }
             } else if lane < self.lanes.answers {
                 self.tournament.park(lane);
@@ -281,14 +292,15 @@ impl Fast<'_> {
     #[inline]
     fn take(&mut self, lane: u32) -> Item {
         let waiting = &mut self.waiting[lane as usize];
-        let item = waiting.pop_front().expect("the lane that is first");
+        let item = waiting[0];
+        waiting.pop_front();
         let next = waiting.front().map_or(Instant::NEVER, |item| item.ready);
         self.tournament.set(lane, next);
         item
     }
 
     #[inline]
-    fn wait(&mut self, lane: u32, item: Item) {
+    fn wait(&mut self, lane: u32, item: &Item) {
         let waiting = &mut self.waiting[lane as usize];
         debug_assert!(
             waiting.back().is_none_or(|last| last.ready <= item.ready),
@@ -296,7 +308,7 @@ impl Fast<'_> {
         );
         let first = waiting.is_empty();
         let ready = item.ready;
-        waiting.push_back(item);
+        waiting.push_back(*item);
         if first {
             self.tournament.set(lane, ready);
         }
@@ -306,65 +318,60 @@ impl Fast<'_> {
 
     /// Follow a frame to the next junction, or to its end. `admitted`: it comes from the lane of
     /// the stage where it is.
-    fn follow(&mut self, mut item: Item, mut admitted: bool) {
+    fn follow(&mut self, item: &mut Item, mut admitted: bool) {
+        let steps = self.steps;
         loop {
             if item.ready >= self.end {
                 return self.counters.in_flight(&item.frame);
             }
-            let route = self.compiled.routes[item.route];
-            if item.hop == route.after {
-                match route.last {
-                    Last::Port(port) => {
-                        if !self.receive(&mut item, port) {
-                            return;
-                        }
+            match steps.at(item.step) {
+                Step::Stage(stage) => {
+                    if stage.lane != NONE && !admitted {
+                        return self.wait(stage.lane, item);
                     }
-                    Last::Lookup(port) => return self.wait(self.lookup_of[port], item),
-                    Last::Host(_)
-                        if !admitted && self.applications.goes_by_time(item.frame.flow) =>
-                    {
-                        return self.hand_over(item);
+                    admitted = false;
+                    if !self.serve(stage, item) {
+                        return;
                     }
-                    Last::Host(_) if item.complete >= self.end => {
-                        return self.counters.in_flight(&item.frame);
-                    }
-                    Last::Host(host) => return self.deliver(item.complete, &item.frame, host),
                 }
-                continue;
-            }
-            let lane = self.lane_of[item.hop as usize];
-            if lane != NONE && !admitted {
-                return self.wait(lane, item);
-            }
-            admitted = false;
-            if !self.serve(&mut item) {
-                return;
+                Step::Port(first) => item.step = *first,
+                Step::Card(host, first) => {
+                    item.step = *first;
+                    if !self.take_in(item, *host) {
+                        return;
+                    }
+                }
+                Step::Hub => unreachable!("hubs' ports look nothing up"),
+                Step::Lookup(lane) => return self.wait(*lane, item),
+                Step::Host(_) if !admitted && self.applications.goes_by_time(item.frame.flow) => {
+                    return self.hand_over(item);
+                }
+                Step::Host(_) if item.complete >= self.end => {
+                    return self.counters.in_flight(&item.frame);
+                }
+                Step::Host(host) => return self.deliver(item.complete, &item.frame, *host),
             }
         }
     }
 
-    /// A frame comes to a port. Whether that takes it in.
+    /// A frame comes to the card of a host. Whether that takes it in.
     #[inline]
-    fn receive(&mut self, item: &mut Item, port: PortId) -> bool {
-        item.route = self.compiled.reception(port);
-        let reception = self.compiled.routes[item.route];
-        if let Last::Host(host) = reception.last {
-            if !self.applications.wants(&item.frame, host) {
-                self.counters.lost(&item.frame, Loss::Ignored);
-                return false;
-            }
+    fn take_in(&mut self, item: &Item, host: NodeId) -> bool {
+        let wants = self.applications.wants(&item.frame, host);
+        if wants {
             self.applications.seen(&item.frame, item.complete, &mut self.counters);
+        } else {
+            self.counters.lost(&item.frame, Loss::Ignored);
         }
-        item.hop = reception.first;
-        true
+        wants
     }
 
-    /// What a transfer, or a comparison of clocks, does with a frame goes by the order of time.
+    /// What a frame brings about at its host goes by the order of time.
     #[cold]
-    fn hand_over(&mut self, mut item: Item) {
+    fn hand_over(&mut self, item: &mut Item) {
         item.ready = item.complete;
         let back = u32::from(item.frame.answer.is_some());
-        self.wait(self.lanes.segments + 2 * item.frame.flow.number() + back, item);
+        self.wait(self.lanes.deliveries + 2 * item.frame.flow.number() + back, item);
     }
 
     /// A frame comes to a port with classes, or to one on a shared medium.
@@ -378,18 +385,14 @@ impl Fast<'_> {
 
     /// A frame passes a stage, unless there is no room.
     #[inline]
-    fn serve(&mut self, item: &mut Item) -> bool {
-        let timing = *self.compiled.timing(item.hop);
-        let resource = timing.resource;
-        let octets = item.frame.octets;
-        let port = self.compiled.port_of(resource);
-        if let Some(port) = port
-            && self.scheduled_of[port] != NONE
-        {
+    fn serve(&mut self, stage: &Stage, item: &mut Item) -> bool {
+        if stage.has_queue {
+            let port = stage.port.expect("only ports have queues");
             self.wait_at_port(*item, port);
             return false;
         }
-        let server = &mut self.servers[resource];
+        let octets = item.frame.octets;
+        let server = &mut self.servers[stage.timing.resource];
         if server.watched {
             while let Some(&(leaves, octets)) = server.leaving.front() {
                 if leaves > item.ready {
@@ -398,35 +401,41 @@ impl Fast<'_> {
                 server.octets -= u64::from(octets);
                 server.leaving.pop_front();
             }
-            let room = self.compiled.rooms[resource];
-            let frames = server.leaving.len() as u64 + 1;
-            if frames > room.frames || server.octets + u64::from(octets) > room.octets {
-                if let Some(port) = port {
+            let held = Room {
+                frames: server.leaving.len() as u64 + 1,
+                octets: server.octets + u64::from(octets),
+            };
+            if held.frames > server.room.frames || held.octets > server.room.octets {
+                if let Some(port) = stage.port {
                     self.counters.ports[port].dropped +=
                         u64::from(self.counters.within(item.ready));
                 }
                 self.counters.lost(&item.frame, Loss::Queue);
                 return false;
             }
-            if let Some(port) = port {
-                let octets = server.octets + u64::from(octets);
-                self.counters.held(port, Room { frames, octets });
+            if let Some(port) = stage.port {
+                self.counters.held(port, held);
             }
+            server.octets = held.octets;
         }
-        let timing = timing.longer(self.chances.draw(&timing));
+        let longer;
+        let mut timing = &stage.timing;
+        if timing.random.is_some() {
+            longer = timing.longer(self.chances.draw(timing));
+            timing = &longer;
+        }
         let (start, end) = timing.serve(octets, item.ready, item.complete, server.free);
-        server.free = end.saturating_add(timing.gap);
-        let free = server.free;
+        let free = end.saturating_add(timing.gap);
+        server.free = free;
         if server.watched {
             server.leaving.push_back((end, octets));
-            server.octets += u64::from(octets);
         }
-        if let Some(port) = port.filter(|_| end < self.end) {
+        if let Some(port) = stage.port.filter(|_| end < self.end) {
             self.counters.port_sent(port, octets, start, end);
         }
-        self.pass(&item.frame, (item.route, item.hop), end, free);
+        self.leave(&item.frame, stage.is_first.then_some(free), stage.is_last.then_some(end));
         (item.ready, item.complete) = timing.pass_on(octets, start, end);
-        item.hop += 1;
+        item.step += 1;
         true
     }
 
@@ -438,15 +447,12 @@ impl Fast<'_> {
         it.settle(now);
         let classes = compiled.classes[it.port].as_ref().expect("a port with classes");
         let octets = item.frame.octets;
+        let timing = &self.steps.stage(item.step).timing;
         let waiting = Waiting {
             item,
             octets,
             volume: compiled.volume(it.port, octets).0,
-            begin: compiled
-                .timing(item.hop)
-                .serve(octets, now, item.complete, Instant::ZERO)
-                .0
-                .ps(),
+            begin: timing.serve(octets, now, item.complete, Instant::ZERO).0.ps(),
         };
         let class = classes.class_of(compiled.priority(&item.frame));
         if it.scheduler.push(classes, class, now.ps(), waiting) {
@@ -478,7 +484,8 @@ impl Fast<'_> {
         };
         let mut item = *it.scheduler.first(class);
         let octets = item.frame.octets;
-        let timing = *compiled.timing(item.hop);
+        let stage = self.steps.stage(item.step);
+        let timing = &stage.timing;
         let (start, end) = timing.serve(octets, item.ready, item.complete, now);
         let free = end.saturating_add(timing.gap);
         it.scheduler.pop(classes, class, now.ps(), free.ps());
@@ -488,37 +495,41 @@ impl Fast<'_> {
         if end < self.end {
             self.counters.port_sent(port, octets, start, end);
         }
-        self.pass(&item.frame, (item.route, item.hop), end, free);
+        self.leave(&item.frame, stage.is_first.then_some(free), stage.is_last.then_some(end));
         (item.ready, item.complete) = timing.pass_on(octets, start, end);
-        item.hop += 1;
-        self.follow(item, false);
+        item.step += 1;
+        self.follow(&mut item, false);
     }
 
-    fn look_up(&mut self, mut item: Item, port: PortId) {
-        let forwarding = self.tables.lookup(self.compiled, port, &mut item.frame, item.ready);
-        let (compiled, frame) = (self.compiled, item.frame);
-        let mut go = |fast: &mut Self, route: RouteId| {
-            item.route = route;
-            item.frame.samples = frame.samples;
-            compiled.copied(&mut item.frame, item.route);
-            item.hop = compiled.routes[item.route].first;
-            let is_at_card = fast.is_at_card(item.hop);
-            fast.follow(item, is_at_card);
-        };
+    fn look_up(&mut self, item: &mut Item, port: PortId) {
+        let compiled = self.compiled;
+        let forwarding = self.tables.lookup(compiled, port, &mut item.frame, item.ready);
         let at = compiled.ports[port];
         let node = &compiled.nodes[at.node];
         let count = node.ports.len();
         match forwarding {
             Forwarding::Port(out) => {
                 let first = at.local as usize * count;
-                go(self, node.forward[first + compiled.ports[out].local as usize]);
+                let route = node.forward[first + compiled.ports[out].local as usize];
+                self.forward(item, route);
             }
             Forwarding::Flood if count > 1 => {
-                self.counters.copied(&frame, count as u64 - 2);
-                compiled.flooding(port).0.for_each(|route| go(self, route));
+                self.counters.copied(&item.frame, count as u64 - 2);
+                compiled.flooding(port).0.for_each(|route| self.forward(&mut item.clone(), route));
             }
-            Forwarding::Flood | Forwarding::Drop => self.counters.lost(&frame, Loss::Filtered),
+            Forwarding::Flood | Forwarding::Drop => {
+                self.counters.lost(&item.frame, Loss::Filtered);
+            }
         }
+    }
+
+    /// A frame, or a copy of it, goes this route out of a switch or router.
+    #[inline]
+    fn forward(&mut self, item: &mut Item, route: RouteId) {
+        self.compiled.copied(&mut item.frame, route);
+        let Start { step, is_at_card } = self.steps.start(route);
+        item.step = step;
+        self.follow(item, is_at_card);
     }
 
     fn finish(mut self) -> Traced {
@@ -565,7 +576,9 @@ impl Hosts for Fast<'_> {
 
     fn schedule_time_out(&mut self, flow: FlowId, message: u32, at: Instant) {
         let times = &mut self.time_outs[flow];
-        times.push_back((at, message));
+        // The wait is shorter again after a request that was answered at once.
+        let earlier = times.partition_point(|time| time.0 <= at);
+        times.insert(earlier, (at, message));
         let next = times[0].0;
         self.tournament.set(self.lanes.time_outs + flow.number(), next);
     }
@@ -578,8 +591,7 @@ impl Hosts for Fast<'_> {
     #[inline]
     fn put_in(&mut self, now: Instant, route: RouteId, frame: Frame) {
         self.counters.sent(&frame);
-        let hop = self.compiled.routes[route].first;
-        let is_at_card = self.is_at_card(hop);
-        self.follow(Item { frame, route, hop, ready: now, complete: now }, is_at_card);
+        let Start { step, is_at_card } = self.steps.start(route);
+        self.follow(&mut Item { frame, step, ready: now, complete: now }, is_at_card);
     }
 }

@@ -1,7 +1,7 @@
 //! The hosts of a network as both engines run them: what applications do when their time has come,
 //! and what follows for the engine to schedule.
 
-use super::applications::{Applications, Overdue, Reaction};
+use super::applications::{Applications, Message, Overdue, Reaction};
 use super::compiled::CompiledNetwork;
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
@@ -53,24 +53,31 @@ pub(super) trait Hosts {
     /// The time of a flow's message has come.
     #[inline]
     fn send(&mut self, now: Instant, flow: FlowId) {
-        // A message is one frame, as a rule: the first needs no list.
-        let mut first = None;
-        let mut more = Vec::new();
         let (compiled, applications, _) = self.parts();
         let route = compiled.send_route(applications.sender(flow));
-        let wait = applications.send(flow, now, |frame| match first {
+        let message = applications.send(flow, now);
+        self.proceed(flow, message.next);
+        if let Some(until) = message.until {
+            self.schedule_time_out(flow, message.frame.message, until);
+        }
+        if message.is_frame {
+            self.put_in(now, route, message.frame);
+        } else {
+            self.put_in_frames(now, route, &message);
+        }
+    }
+
+    /// The frames of a message enter the first stage of their host's route.
+    #[inline(never)]
+    fn put_in_frames(&mut self, now: Instant, route: RouteId, message: &Message) {
+        // As a rule there is one: the first needs no list.
+        let mut first = None;
+        let mut more = Vec::new();
+        message.cut(|frame| match first {
             None => first = Some(frame),
             Some(_) => more.push(frame),
         });
-        let next = applications.next_release(flow);
-        self.proceed(flow, next);
-        if let Some((at, message)) = wait {
-            self.schedule_time_out(flow, message, at);
-        }
-        if let Some(frame) = first {
-            self.put_in(now, route, frame);
-        }
-        for frame in more {
+        for frame in first.into_iter().chain(more) {
             self.put_in(now, route, frame);
         }
     }
@@ -149,29 +156,23 @@ pub(super) trait Hosts {
     }
 
     /// A frame passes a stage `hop` of a route and is over there at `end`; the stage is free at
-    /// `free`. Its application hears of the stages of its host.
+    /// `free`. Its application hears of the first and the last stage of its host.
     #[inline]
     fn pass(&mut self, frame: &Frame, (route, hop): (RouteId, u32), end: Instant, free: Instant) {
-        if Some(route) == self.parts().0.nodes[frame.from].send {
-            self.pass_in_host(frame, (route, hop), end, free);
+        let compiled = self.parts().0;
+        if Some(route) == compiled.nodes[frame.from].send {
+            let route = compiled.routes[route];
+            let (is_first, is_last) = (hop == route.first, hop + 1 == route.after);
+            self.leave(frame, is_first.then_some(free), is_last.then_some(end));
         }
     }
 
-    /// A frame passes a stage of the host that sends it: the application hears of the first and the
-    /// last. Apart, so that `pass` is short where all other stages are passed.
-    #[inline(never)]
-    fn pass_in_host(
-        &mut self,
-        frame: &Frame,
-        (route, hop): (RouteId, u32),
-        end: Instant,
-        free: Instant,
-    ) {
-        let (compiled, applications, _) = self.parts();
-        let route = compiled.routes[route];
-        let (is_first, is_last) = (hop == route.first, hop + 1 == route.after);
-        if is_first || is_last {
-            let next = applications.left(frame, is_first.then_some(free), is_last.then_some(end));
+    /// A frame leaves the first stage of the host that sends it, which is free then, or the last
+    /// one, or an only one.
+    #[inline]
+    fn leave(&mut self, frame: &Frame, free: Option<Instant>, end: Option<Instant>) {
+        if free.is_some() || end.is_some() {
+            let next = self.parts().1.left(frame, free, end);
             self.proceed(frame.flow, next);
         }
     }

@@ -74,8 +74,8 @@ impl Exchange {
     /// Until when the sender waits after a transmission.
     fn waits_until(&self, request: &Request, now: Instant) -> Instant {
         self.retransmit.map_or(request.deadline, |retransmit| {
-            let wait = Span::from_ps(retransmit.wait_ps(self.steps));
-            now.saturating_add(wait).min(request.deadline)
+            let until_ps = now.ps().saturating_add(retransmit.wait_ps(self.steps));
+            Instant::saturating_from_ps(until_ps).min(request.deadline)
         })
     }
 

@@ -10,7 +10,7 @@ use crate::medium::Medium;
 use crate::medium::contention::Contended;
 use crate::medium::signals::FrameNumber;
 use crate::network::cards::{Cards, OnMedia, Outcome, loss_of_damaged};
-use crate::network::compiled::{CompiledNetwork, Last, NONE, Segment, small};
+use crate::network::compiled::{CompiledNetwork, NONE, Segment, small};
 use crate::network::frame::Loss;
 use crate::network::hosts::Hosts;
 use crate::plca::access::PlcaAccess;
@@ -176,21 +176,19 @@ impl Fast<'_> {
 
     /// The same, where the medium is looked at later.
     fn take_next(&mut self, now: Instant, number: u32) {
-        let compiled = self.compiled;
         let it = &mut self.media.ports[number as usize];
         let Some(item) = it.waiting.front().filter(|_| it.sending.is_none()) else { return };
-        let Item { frame, route, ready, .. } = item;
+        let Item { frame, ready, .. } = item;
         let (ready, octets) = (*ready, frame.octets);
-        let timing = compiled.timing(item.hop);
-        let (start, _) = timing.serve(octets, ready, item.complete, now);
+        let stage = self.steps.stage(item.step);
+        let (start, _) = stage.timing.serve(octets, ready, item.complete, now);
         if start > now {
             // It would run dry.
             return self.tournament.set(self.lanes.cards + number, start);
         }
-        let is_sender = compiled.nodes[frame.from].send == Some(*route);
         // A host's own frames wait in their source, too, as those of stations do.
         let is_first = frame.hops == 0 && frame.attempt == 0;
-        let arrived = if is_sender && is_first { frame.born } else { ready };
+        let arrived = if stage.is_of_sender && is_first { frame.born } else { ready };
         it.sending = it.waiting.pop_front();
         let station = it.station;
         let of = &mut self.media.each[it.medium as usize];
@@ -199,14 +197,6 @@ impl Fast<'_> {
             PortMedium::CsmaCd(medium) => medium.offer(now, station),
             PortMedium::Plca(medium) => medium.make_ready(now, station),
         }
-    }
-
-    /// Whether a frame at this hop is at a port on a shared medium.
-    #[inline]
-    pub(super) fn is_at_card(&self, hop: u32) -> bool {
-        let port = || self.compiled.port_of(self.compiled.timing(hop).resource);
-        !self.media.each.is_empty()
-            && port().is_some_and(|port| self.compiled.ports[port].half_duplex)
     }
 
     fn lane_of_medium(&self, medium: u32) -> u32 {
@@ -284,7 +274,8 @@ impl Fast<'_> {
         let it = &mut self.media.ports[self.media.number_of[port] as usize];
         let item = it.sending.take().expect("a card that sends holds a frame");
         it.octets -= u64::from(item.frame.octets);
-        self.pass(&item.frame, (item.route, item.hop), now, now);
+        let stage = self.steps.stage(item.step);
+        self.leave(&item.frame, stage.is_first.then_some(now), stage.is_last.then_some(now));
         item
     }
 
@@ -323,8 +314,7 @@ impl Fast<'_> {
     /// A port hears the end of a frame at `now`.
     fn hear(&mut self, item: &Item, port: PortId, now: Instant, is_right: bool) {
         // Most stations of a medium ignore it.
-        let last = self.compiled.routes[self.compiled.reception(port)].last;
-        if let Last::Host(host) = last
+        if let Some(host) = self.steps.reception(port).host
             && is_right
             && now < self.end
             && item.frame.samples == 0
@@ -337,8 +327,10 @@ impl Fast<'_> {
             self.counters.in_flight(&item.frame);
         } else if is_right {
             (item.ready, item.complete) = (now, now);
-            if self.receive(&mut item, port) {
-                self.follow(item, false);
+            let reception = self.steps.reception(port);
+            item.step = reception.first;
+            if reception.host.is_none_or(|host| self.take_in(&item, host)) {
+                self.follow(&mut item, false);
             }
         } else {
             let loss = loss_of_damaged(self.compiled, &self.applications, &item.frame, port);
