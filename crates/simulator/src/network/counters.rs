@@ -11,6 +11,7 @@ use ethermeter_traffic::scheduler::Room;
 use ethermeter_trial::Trial;
 use ethermeter_trial::counts::{Balance, Delays, FlowBatch, FlowCounts, FlowVoice, PortCounts};
 use ethermeter_trial::flows::Flow;
+use std::ops::Range;
 
 #[derive(Clone, Debug)]
 struct FlowCounters {
@@ -39,8 +40,8 @@ struct VoiceCounters {
 /// Running sums of a trial.
 #[derive(Clone, Debug)]
 pub(super) struct Counters {
-    from: Instant,
-    to: Instant,
+    /// The measured window.
+    pub window: Range<Instant>,
     /// The longest one-way delay of each flow that is in time; none if no flow has a deadline.
     deadlines: Vec<u64>,
     flows: Vec<FlowCounters>,
@@ -149,8 +150,8 @@ impl Counters {
         let deadline = |flow: &Flow| flow.deadline_ps.unwrap_or(u64::MAX);
         let deadlines = trial.scenario.flows.iter().map(deadline).collect::<Vec<_>>();
         Self {
-            from: Instant::from_ps(compiled.phases.measure_from_ps),
-            to: Instant::from_ps(compiled.phases.measure_to_ps),
+            window: Instant::from_ps(compiled.phases.measure_from_ps)
+                ..Instant::from_ps(compiled.phases.measure_to_ps),
             deadlines: if deadlines.iter().any(|&ps| ps < u64::MAX) { deadlines } else { vec![] },
             flows: flows
                 .chain((0..comparisons).map(|_| FlowCounters::new(compiled, None)))
@@ -162,7 +163,7 @@ impl Counters {
 
     #[inline]
     pub fn within(&self, at: Instant) -> bool {
-        self.from <= at && at < self.to
+        self.window.contains(&at)
     }
 
     #[inline]
@@ -313,21 +314,13 @@ impl Counters {
     /// A port holds so many frames and octets.
     #[inline]
     pub fn held(&mut self, port: PortId, held: Room) {
-        let it = &mut self.ports[port];
-        it.queue_most = it.queue_most.max(held.frames);
-        it.queue_octets_most = it.queue_octets_most.max(held.octets);
+        count_held(&mut self.ports[port], held);
     }
 
     /// A frame left by a port.
     #[inline]
     pub fn port_sent(&mut self, port: PortId, octets: u32, start: Instant, end: Instant) {
-        let (from, to) = (self.from, self.to);
-        let it = &mut self.ports[port];
-        if from <= end && end < to {
-            it.frames += 1;
-            it.octets += u64::from(octets);
-        }
-        it.busy_ps += (end.min(to) - start.max(from)).max(Span::ZERO).ps();
+        count_sent(&mut self.ports[port], &self.window, octets, start, end);
     }
 
     /// The figures; those of comparisons of clocks come after the flows of the plan. `supplied` are
@@ -342,4 +335,27 @@ impl Counters {
         trace.sort_unstable_by_key(|d| (d.at_ps, *d));
         (flows.collect(), self.ports, trace)
     }
+}
+
+/// A port holds so many frames and octets.
+#[inline]
+pub(super) fn count_held(port: &mut PortCounts, held: Room) {
+    port.queue_most = port.queue_most.max(held.frames);
+    port.queue_octets_most = port.queue_octets_most.max(held.octets);
+}
+
+/// A frame left by a port; what of it is within the measured window counts.
+#[inline]
+pub(super) fn count_sent(
+    port: &mut PortCounts,
+    window: &Range<Instant>,
+    octets: u32,
+    start: Instant,
+    end: Instant,
+) {
+    if window.contains(&end) {
+        port.frames += 1;
+        port.octets += u64::from(octets);
+    }
+    port.busy_ps += (end.min(window.end) - start.max(window.start)).max(Span::ZERO).ps();
 }

@@ -22,6 +22,7 @@
 //! to one, whose copies overtake each other.
 
 mod media;
+mod server;
 mod steps;
 mod tournament;
 
@@ -29,7 +30,7 @@ use super::Traced;
 use super::applications::Applications;
 use super::chances::Chances;
 use super::compiled::{CompiledNetwork, ENDLESS, NONE, Port, Role};
-use super::counters::Counters;
+use super::counters::{Counters, count_held, count_sent};
 use super::frame::{Frame, Loss};
 use super::hosts::Hosts;
 use super::junctions::Junctions;
@@ -41,6 +42,7 @@ use crate::watch::{Poll, Watch};
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
 use ethermeter_trial::flows::{Address, Flow, Response};
+use server::Server;
 use std::collections::VecDeque;
 use steps::{Stage, Start, Step, Steps};
 use tournament::Tournament;
@@ -51,16 +53,6 @@ struct Item {
     step: u32,
     ready: Instant,
     complete: Instant,
-}
-
-/// When a resource is free, and when those that are in it leave.
-#[derive(Clone, Debug)]
-struct Server {
-    free: Instant,
-    watched: bool,
-    room: Room,
-    leaving: VecDeque<(Instant, u32)>,
-    octets: u64,
 }
 
 /// A port with traffic classes.
@@ -202,12 +194,8 @@ pub(crate) fn run(
         media: others,
         all: others + media.of_stations(),
     };
-    let server = |(resource, room): (usize, &Room)| Server {
-        free: Instant::ZERO,
-        watched: resource < compiled.ports.len() || *room != ENDLESS,
-        room: *room,
-        leaving: VecDeque::new(),
-        octets: 0,
+    let server = |(resource, room): (usize, &Room)| {
+        Server::new(resource < compiled.ports.len() || *room != ENDLESS, *room)
     };
     let steps = Steps::new(compiled, &lane_of, &lookup_of);
     let mut fast = Fast {
@@ -393,30 +381,20 @@ impl Fast<'_> {
         }
         let octets = item.frame.octets;
         let server = &mut self.servers[stage.timing.resource];
+        let window = self.counters.window.clone();
+        let mut counts = stage.port.map(|port| &mut self.counters.ports[port]);
         if server.watched {
-            while let Some(&(leaves, octets)) = server.leaving.front() {
-                if leaves > item.ready {
-                    break;
-                }
-                server.octets -= u64::from(octets);
-                server.leaving.pop_front();
-            }
-            let held = Room {
-                frames: server.leaving.len() as u64 + 1,
-                octets: server.octets + u64::from(octets),
-            };
-            if held.frames > server.room.frames || held.octets > server.room.octets {
-                if let Some(port) = stage.port {
-                    self.counters.ports[port].dropped +=
-                        u64::from(self.counters.within(item.ready));
+            let held = server.held_with(octets, item.ready);
+            if !server.has_room(held) {
+                if let Some(counts) = counts {
+                    counts.dropped += u64::from(window.contains(&item.ready));
                 }
                 self.counters.lost(&item.frame, Loss::Queue);
                 return false;
             }
-            if let Some(port) = stage.port {
-                self.counters.held(port, held);
+            if let Some(counts) = &mut counts {
+                count_held(counts, held);
             }
-            server.octets = held.octets;
         }
         let longer;
         let mut timing = &stage.timing;
@@ -428,10 +406,10 @@ impl Fast<'_> {
         let free = end.saturating_add(timing.gap);
         server.free = free;
         if server.watched {
-            server.leaving.push_back((end, octets));
+            server.hold(octets, end);
         }
-        if let Some(port) = stage.port.filter(|_| end < self.end) {
-            self.counters.port_sent(port, octets, start, end);
+        if let Some(counts) = counts.filter(|_| end < self.end) {
+            count_sent(counts, &window, octets, start, end);
         }
         self.leave(&item.frame, stage.is_first.then_some(free), stage.is_last.then_some(end));
         (item.ready, item.complete) = timing.pass_on(octets, start, end);
@@ -503,8 +481,9 @@ impl Fast<'_> {
 
     fn look_up(&mut self, item: &mut Item, port: PortId) {
         let compiled = self.compiled;
-        let forwarding = self.tables.lookup(compiled, port, &mut item.frame, item.ready);
-        let at = compiled.ports[port];
+        let at = &compiled.ports[port];
+        let place = (at.node, port);
+        let forwarding = self.tables.lookup(compiled, place, &mut item.frame, item.ready);
         let node = &compiled.nodes[at.node];
         let count = node.ports.len();
         match forwarding {
@@ -548,7 +527,7 @@ impl Fast<'_> {
             self.compiled,
             self.counters,
             &mut self.applications,
-            self.tables.flooded,
+            self.tables.flooded(),
             self.events,
         );
         on_media.give(&mut traced.counts);

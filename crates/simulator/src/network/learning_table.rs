@@ -14,74 +14,93 @@ struct Entry {
 
 const UNHEARD: Entry = Entry { port: None, heard: Instant::ZERO };
 
-#[derive(Clone, Debug, Default)]
+/// What a switch that learns knows.
+#[derive(Clone, Debug)]
 struct Known {
     entries: Vec<Entry>,
     held: u32,
+    /// How many it has room for.
+    room: u32,
+    /// How long it knows them.
+    age: Span,
+    /// Lookups whose destination was not known.
+    flooded: u64,
 }
 
 /// The address tables of all nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    known: Vec<Known>,
-    /// Lookups whose destination was not known, by node.
-    pub flooded: Vec<u64>,
+    /// Of switches that learn.
+    known: Vec<Option<Known>>,
 }
 
 impl Tables {
     pub fn new(compiled: &CompiledNetwork) -> Self {
         let table = |role: Role| match role {
-            Role::Switch(Learning::Learns { .. }) => {
-                Known { entries: vec![UNHEARD; compiled.addresses()], held: 0 }
-            }
-            _ => Known::default(),
+            Role::Switch(Learning::Learns { age_ps, addresses }) => Some(Known {
+                entries: vec![UNHEARD; compiled.addresses()],
+                held: 0,
+                room: addresses,
+                age: Span::from_ps(age_ps),
+                flooded: 0,
+            }),
+            _ => None,
         };
-        Self {
-            known: compiled.nodes.iter().map(|node| table(node.role)).collect(),
-            flooded: vec![0; compiled.nodes.len()],
-        }
+        Self { known: compiled.nodes.iter().map(|node| table(node.role)).collect() }
     }
 
-    /// Where a frame goes that arrived at `port` at `now`. A router readdresses it.
+    /// Lookups whose destination was not known, by node.
+    pub fn flooded(&self) -> Vec<u64> {
+        self.known.iter().map(|known| known.as_ref().map_or(0, |known| known.flooded)).collect()
+    }
+
+    /// Where a frame goes that arrived at `port` of `node` at `now`. A router readdresses it.
     #[inline]
     pub fn lookup(
         &mut self,
         compiled: &CompiledNetwork,
-        port: PortId,
+        (node, port): (NodeId, PortId),
         frame: &mut Frame,
         now: Instant,
     ) -> Forwarding {
-        let node = compiled.ports[port].node;
-        let learning = match compiled.nodes[node].role {
-            Role::Switch(learning) => learning,
-            Role::Router => return route(compiled, node, port, frame),
-            Role::Host | Role::Hub => unreachable!("only switches and routers look up"),
+        let Some(known) = &mut self.known[node] else {
+            return look_up_fixed(compiled, (node, port), frame);
         };
-        let out = match learning {
-            Learning::Known => {
-                let Some(destination) = frame.destination else { return Forwarding::Flood };
-                compiled.port_toward(node, compiled.owner(destination))
-            }
-            Learning::Learns { age_ps, addresses } => {
-                let age = Span::from_ps(age_ps);
-                let known = &mut self.known[node];
-                known.learn(frame.source, port, now, age, addresses);
-                let Some(destination) = frame.destination else { return Forwarding::Flood };
-                let entry = known.entries[destination];
-                if entry.port.is_none() || now - entry.heard > age {
-                    self.flooded[node] += u64::from(
-                        compiled.phases.measure_from_ps <= now.ps()
-                            && now.ps() < compiled.phases.measure_to_ps,
-                    );
-                    return Forwarding::Flood;
+        known.learn(frame.source, port, now);
+        let Some(destination) = frame.destination else { return Forwarding::Flood };
+        let entry = known.entries[destination];
+        match entry.port {
+            Some(out) if now - entry.heard <= known.age => {
+                if out == port {
+                    Forwarding::Drop
+                } else {
+                    Forwarding::Port(out)
                 }
-                entry.port
             }
-        };
-        match out {
-            Some(out) if out != port => Forwarding::Port(out),
-            _ => Forwarding::Drop,
+            _ => {
+                let phases = &compiled.phases;
+                let is_measured =
+                    (phases.measure_from_ps..phases.measure_to_ps).contains(&now.ps());
+                known.flooded += u64::from(is_measured);
+                Forwarding::Flood
+            }
         }
+    }
+}
+
+/// The same where nothing is learned.
+fn look_up_fixed(
+    compiled: &CompiledNetwork,
+    (node, port): (NodeId, PortId),
+    frame: &mut Frame,
+) -> Forwarding {
+    if compiled.nodes[node].role == Role::Router {
+        return route(compiled, node, port, frame);
+    }
+    let Some(destination) = frame.destination else { return Forwarding::Flood };
+    match compiled.port_toward(node, compiled.owner(destination)) {
+        Some(out) if out != port => Forwarding::Port(out),
+        _ => Forwarding::Drop,
     }
 }
 
@@ -113,25 +132,25 @@ fn route(compiled: &CompiledNetwork, node: NodeId, port: PortId, frame: &mut Fra
 
 impl Known {
     #[inline]
-    fn learn(&mut self, source: AddressId, port: PortId, now: Instant, age: Span, room: u32) {
+    fn learn(&mut self, source: AddressId, port: PortId, now: Instant) {
         let entry = &mut self.entries[source];
         if entry.port.is_some() {
             *entry = Entry { port: Some(port), heard: now };
             return;
         }
-        if self.held == room {
-            self.forget(now, age);
+        if self.held == self.room {
+            self.forget(now);
         }
-        if self.held < room {
+        if self.held < self.room {
             self.entries[source] = Entry { port: Some(port), heard: now };
             self.held += 1;
         }
     }
 
     /// Make room of what is too old.
-    fn forget(&mut self, now: Instant, age: Span) {
+    fn forget(&mut self, now: Instant) {
         for entry in &mut self.entries {
-            if entry.port.is_some() && now - entry.heard > age {
+            if entry.port.is_some() && now - entry.heard > self.age {
                 *entry = UNHEARD;
                 self.held -= 1;
             }

@@ -499,8 +499,8 @@ impl Engine<'_> {
 
     fn look_up(&mut self, now: Instant, id: CopyId, port: PortId) {
         let Copy { mut frame, complete, charge, .. } = self.copies[id];
-        let forwarding = self.tables.lookup(self.compiled, port, &mut frame, now);
         let at = self.compiled.ports[port];
+        let forwarding = self.tables.lookup(self.compiled, (at.node, port), &mut frame, now);
         let node = &self.compiled.nodes[at.node];
         self.end(id);
         let (out, has_path): (Vec<RouteId>, bool) = match forwarding {
@@ -555,7 +555,7 @@ impl Engine<'_> {
             self.compiled,
             self.counters,
             &mut self.applications,
-            self.tables.flooded,
+            self.tables.flooded(),
             self.events,
         );
         on_media.give(&mut traced.counts);
