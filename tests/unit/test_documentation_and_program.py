@@ -106,7 +106,12 @@ def test_every_command_and_option_in_a_sentence_exists(page):
     assert wrong == []
 
 
-OTHER_PROGRAMS = {"evidence/speed.md", "evidence/speed-of-runs.md", "evidence/emulation.md"}
+OTHER_PROGRAMS = {
+    "evidence/speed.md",
+    "evidence/speed-beside-peers.md",
+    "evidence/speed-of-runs.md",
+    "evidence/emulation.md",
+}
 """Pages whose options are of `python -m benches`."""
 AGENT_OPTIONS = {
     option
