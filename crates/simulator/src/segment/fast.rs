@@ -324,7 +324,9 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
         for index in 1..N {
             let (before, this) = senders.split_at_mut(index);
             if !self.hears(before, &mut this[0]) {
-                return None;
+                // Of two, the first is alone.
+                let Sender { station, start, .. } = senders[0];
+                return (N == 2).then(|| self.deliver(station, start, stations, counters));
             }
         }
         let Some(is_closed) = self.end_senders(&mut senders, stations) else {

@@ -155,15 +155,10 @@ impl Overlapping {
         for sender in senders {
             self.add_collided(compiled, sender);
         }
-        for index in 0..self.bursts.len() {
-            self.listen_after(compiled, index);
-        }
         self.hear_everywhere(compiled);
         let mut parts = senders.is_empty();
-        if !parts && !calm {
-            self.decide(compiled, compiled.place_count);
-            let mut senders = self.listeners[compiled.place_count..].iter();
-            parts = senders.any(|listener| self.starts_between(compiled, listener));
+        if !calm {
+            parts |= self.senders_start_between(compiled);
         }
         if parts || early {
             self.own.clear();
@@ -174,12 +169,25 @@ impl Overlapping {
             }
             self.decide(compiled, 0);
             let mut others = self.listeners[..compiled.place_count].iter();
-            parts = parts || others.any(|listener| self.starts_between(compiled, listener));
+            parts |= others.any(|listener| self.starts_between(compiled, listener));
         }
         if !parts {
             self.clear();
+        } else if calm {
+            self.senders_start_between(compiled);
         }
         parts
+    }
+
+    /// Let the senders of a collision listen. Returns whether one starts before all is silent again.
+    #[inline]
+    fn senders_start_between(&mut self, compiled: &CompiledSegment) -> bool {
+        for index in 0..self.bursts.len() {
+            self.listen_after(compiled, index);
+        }
+        self.decide(compiled, compiled.place_count);
+        let mut senders = self.listeners[compiled.place_count..].iter();
+        senders.any(|listener| self.starts_between(compiled, listener))
     }
 
     /// Whether a listener starts before all is silent again.
