@@ -5,7 +5,7 @@
 //! go far beyond what a standard allows, so that contentions overlap.
 
 use ethermeter_simulator::time::{Instant, Span};
-use crate::common::{constants, replayed, segment, Group};
+use crate::common::{constants, replayed, segment, Group, IEEE_10};
 use ethermeter_simulator::mac::transmitter::{Attempt, Ending};
 use crate::common::traces;
 use ethermeter_traffic::arrivals::Arrivals;
@@ -376,6 +376,35 @@ proptest! {
     /// So many stations have their starts in blocks, and collide in larger numbers.
     #[test]
     fn so_they_do_with_many_stations(trial in trial(25..50)) {
+        check_agreement(&trial)?;
+    }
+}
+
+/// Saturated stations at two ends, as far apart as the standard allows and farther: collisions of
+/// one end overlap with those of the other.
+fn two_ends() -> impl Strategy<Value = Trial> {
+    let points = prop::collection::vec(0u32..2, 2..90);
+    let delays = (0u64..400, 0u64..400, 400u64..3000);
+    let bits = prop_oneof![Just(544u64), Just(12_320), 1u64..600];
+    let limits = prop_oneof![Just(16u32), 1u32..6];
+    (points, delays, bits, limits, 0u64..4000, prop_oneof![3 => Just(0u64), 1 => 1u64..300], any::<u64>())
+        .prop_map(|(points, (one, other, between), bits, attempt_limit, high_ps, turnaround_ps, seed)| {
+            let constants = CsmaCd { gap_part1_bits: seed % 97, turnaround_ps, ..IEEE_10 };
+            let group = Group::saturated(points, bits).with(|stations, flow| {
+                flow.service = Times::Uniform { low_ps: 0, high_ps };
+                stations.attempt_limit = attempt_limit;
+            });
+            let delays = vec![vec![one, between], vec![between, other]];
+            let trial = segment(BIT, Mac::CsmaCd(constants), delays, &[group], 1_000_000);
+            Trial { seed, ..trial }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn so_they_do_at_two_ends(trial in two_ends()) {
         check_agreement(&trial)?;
     }
 }

@@ -40,13 +40,12 @@
 
 use super::compiled::CompiledSegment;
 use super::counters::{Counters, Record};
-use super::deferrals::Deferrals;
 use super::overlapping::{Overlapping, Sender};
 use super::places::Places;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx512, has_avx2};
 use super::simd::{Key, LANES, NO_START, Portable, Width};
-use super::starts::{Blocks, Flat, Starts};
+use super::starts::{Blocks, Flat, Starts, key_before};
 use super::station::Station;
 use crate::error::Error;
 use crate::identity::{PositionId, StationId};
@@ -151,12 +150,6 @@ fn resolve_by<S: Starts, R: Record>(
     }
 }
 
-/// A start as a key. No station starts once the test is over, which keeps keys from overflow.
-#[inline(always)]
-fn key_before(end: Instant, station: StationId, time: Instant) -> Key {
-    if time < end { Key::new(time, station) } else { NO_START }
-}
-
 /// Sort keys by the same steps whatever their order.
 #[inline(always)]
 fn sort_few<const N: usize>(keys: &mut [Key; N]) {
@@ -176,11 +169,6 @@ struct Contention<'c, S, const PLAIN: bool> {
     end: Instant,
     many: Many,
     overlapping: Overlapping,
-    /// What is heard at a position of a collision that parts.
-    heard: Deferrals,
-    arrivals: Vec<(Instant, Instant)>,
-    /// Whether each station is one of its senders.
-    sends: Vec<bool>,
 }
 
 /// The senders of a collision, and room for what follows from it.
@@ -216,9 +204,6 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
             end: Instant::from_ps(compiled.phases.end_ps),
             many: Many::default(),
             overlapping: Overlapping::new(compiled),
-            heard: Deferrals::default(),
-            arrivals: Vec::new(),
-            sends: vec![false; compiled.stations()],
         }
     }
 
@@ -339,11 +324,13 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
         for index in 1..N {
             let (before, this) = senders.split_at_mut(index);
             if !self.hears(before, &mut this[0]) {
-                return None;
+                // Of two, the first is alone.
+                let Sender { station, start, .. } = senders[0];
+                return (N == 2).then(|| self.deliver(station, start, stations, counters));
             }
         }
         let Some(is_closed) = self.end_senders(&mut senders, stations) else {
-            return Some(self.go_on_overlapping((&[], &[]), stations, counters, poll));
+            return Some(self.go_on_unnoticed(stations, counters, poll));
         };
         self.silence_few(&mut senders);
         let collision = Collision {
@@ -390,7 +377,7 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
         }
         places.let_hear(compiled, senders);
         let Some(is_closed) = self.end_senders(senders, stations) else {
-            return self.go_on_overlapping((&[], &[]), stations, counters, poll);
+            return self.go_on_unnoticed(stations, counters, poll);
         };
         places.silence(compiled, senders);
         attempts.clear();
@@ -414,10 +401,11 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
         let calm = self.back_off(senders, stations, attempts, own);
         // A collision that parts is like a closed one as long as no station starts between its
         // parts.
-        if !is_closed
-            && (!calm || self.starts.puts_off(ends, own) && self.somebody_starts_between(senders))
-        {
-            return self.go_on_overlapping((senders, attempts), stations, counters, poll);
+        if !is_closed {
+            let early = self.starts.puts_off(ends, own);
+            if (early || !calm) && self.parts(senders, (early, calm)) {
+                return self.go_on_overlapping(attempts, stations, counters, poll);
+            }
         }
         let earliest = self.starts.defer(ends, own);
         counters.record_collision(attempts);
@@ -462,27 +450,34 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
         true
     }
 
-    /// Contentions overlap for a while, after the collision of `senders`, if there are any.
+    /// Whether some station starts before all is silent after a collision of `senders`.
     #[inline(never)]
-    fn go_on_overlapping<R: Record>(
+    fn parts(&mut self, senders: &[Sender], early: (bool, bool)) -> bool {
+        self.overlapping.begin(&mut self.starts, self.compiled, senders, early)
+    }
+
+    /// Contentions overlap for a while, from now on.
+    fn go_on_unnoticed<R: Record>(
         &mut self,
-        senders: (&[Sender], &[Attempt]),
         stations: &mut [Station],
         counters: &mut R,
         poll: &mut Poll,
     ) -> Key {
-        // Overlapping contentions know decisions.
-        let turnaround = self.turnaround();
-        let decision = |station| match self.starts.of(station) {
-            NO_START => Instant::NEVER,
-            key => key.time() - turnaround,
-        };
-        let decisions = StationId::first(stations.len()).map(decision);
-        self.overlapping.run(self.compiled, decisions, senders, stations, counters, poll);
-        let decisions = std::mem::take(&mut self.overlapping.ready);
-        let earliest = self.start_at(decisions.iter().copied());
-        self.overlapping.ready = decisions;
-        earliest
+        self.parts(&[], (true, false));
+        self.go_on_overlapping(&[], stations, counters, poll)
+    }
+
+    /// Contentions overlap for a while, after the collision with these attempts.
+    #[inline(never)]
+    fn go_on_overlapping<R: Record>(
+        &mut self,
+        attempts: &[Attempt],
+        stations: &mut [Station],
+        counters: &mut R,
+        poll: &mut Poll,
+    ) -> Key {
+        let (starts, compiled) = (&mut self.starts, self.compiled);
+        self.overlapping.run(starts, compiled, attempts, stations, counters, poll)
     }
 
     /// Work out when each sender ends. Returns whether every one hears every other before its own
@@ -514,41 +509,6 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
             let missed = |other: &Sender| other.end + delays[other.position] < this.start;
             senders[..index].iter().any(missed)
         })
-    }
-
-    /// Whether a station that is not one of the senders starts between the parts of their collision.
-    #[inline(never)]
-    fn somebody_starts_between(&mut self, senders: &[Sender]) -> bool {
-        let (compiled, turnaround) = (self.compiled, self.turnaround());
-        for sender in senders {
-            self.sends[sender.station] = true;
-        }
-        let found = PositionId::first(compiled.place_count).any(|position| {
-            let delays = compiled.delays_from(position);
-            let arrival = |of: &Sender| {
-                let delay = delays[of.position];
-                (of.start + delay, of.end + delay)
-            };
-            self.arrivals.clear();
-            self.arrivals.extend(senders.iter().map(arrival));
-            self.arrivals.sort_unstable();
-            let gap = compiled.gaps[position];
-            self.heard.list.clear();
-            self.arrivals.iter().for_each(|&(on, off)| self.heard.hear(on, off, gap));
-            // Some of what is heard in a gap is not deferred to.
-            let last = self.arrivals.iter().map(|&(_, off)| off).max().expect("there are senders");
-            let over = last + gap.length;
-            let here = StationId::first(compiled.stations()).zip(&compiled.positions);
-            let others = here.filter(|&(station, &of)| of == position && !self.sends[station]);
-            let first = others.map(|(station, _)| self.starts.of(station)).min();
-            first.is_some_and(|first| {
-                first != NO_START && self.heard.decision(first.time() - turnaround, gap) < over
-            })
-        });
-        for sender in senders {
-            self.sends[sender.station] = false;
-        }
-        found
     }
 
     /// Work out when each sender hears the last of the others.

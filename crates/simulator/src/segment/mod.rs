@@ -6,12 +6,11 @@
 //!   implementations.
 //! - [`mod@reference`]: a segment event by event, on [`crate::medium`].
 //! - [`fast`]: one contention after another over flat arrays, with `starts`, `simd` and `places`;
-//!   where contentions overlap, `overlapping` with `deferrals`. This is what runs.
+//!   where contentions overlap, `overlapping`. This is what runs.
 //! - [`counters`]: what is counted, from attempts in the order of their starts.
 
 pub mod compiled;
 pub mod counters;
-mod deferrals;
 pub mod fast;
 pub mod group;
 pub mod hosts;

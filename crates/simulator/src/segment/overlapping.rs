@@ -1,13 +1,17 @@
 //! Contentions that overlap: on long segments, a station may start again while the last collision
 //! still travels elsewhere.
 //!
-//! Starts are taken one by one in the order of time. Each transmission is kept while any position
-//! still hears it; what a station does follows from the signals at its position. Stations of one
-//! position that have not sent themselves hear the same, so one list of deferrals serves them all,
-//! and the one that is ready first decides when the position acts.
+//! Starts are taken in the order of time. Stations of one position that start before they hear each
+//! other make one *burst*, which is one signal to all others. Each burst is kept while any position
+//! still hears it. Stations of one position that hear the same are one *listener*: those that have
+//! not sent, and those of a burst but the one that ended last. What a listener does follows from the
+//! signals at its position, and the one who is ready first decides when it acts. So the work grows
+//! with starts and bursts, and not with pairs of senders.
 //!
 //! Taking the earliest start is exact: a later start cannot be heard before it happens, so it
-//! changes neither whether this one starts nor any end that this one waited for.
+//! changes neither whether this one starts nor any end that this one waited for. Nor can it keep
+//! others at the position of the earliest from starting until a signal from the nearest position
+//! could arrive, so that they start with it.
 //!
 //! A station's start is its decision and the turnaround time after it; whether it defers follows
 //! from what it heard by its decision.
@@ -17,42 +21,27 @@
 //! comes restarts it, and so is deferred to (as `fast` says).
 //!
 //! Contentions can overlap for ever: where signals travel long, the medium need not fall silent
-//! anywhere. So what signals did to a position's deferrals is kept when the signals themselves are
-//! forgotten (its *base*, up to its *cut*: the time before which nothing new can begin to be heard
-//! there), and likewise for each station that sent, whose deferrals differ from its neighbours'.
+//! anywhere. So what signals did to a listener's deferral is kept when the signals themselves are
+//! forgotten, up to its *cut*: the time before which nothing new can begin to be heard there.
 
+mod bursts;
 mod forgetting;
+mod listeners;
 
 use super::compiled::CompiledSegment;
-use super::compiled::small;
 use super::counters::Record;
-use super::deferrals::Deferrals;
-use super::reference::overlap;
+use super::simd::{Key, NO_START};
+use super::starts::{Starts, key_before};
 use super::station::Station;
 use crate::identity::{PositionId, StationId};
 use crate::mac::transmitter::{Attempt, Ending};
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 use crate::watch::Poll;
-use std::ops::Range;
+use bursts::{Burst, Sent, collision_end, overlap};
+use listeners::{Arrival, Listener, Signals};
 
-const NONE: u32 = u32::MAX;
-const PRUNE_ABOVE: usize = 8;
+const PRUNE_ABOVE: usize = 4;
 const MOST_PLACES_FOR_EARLY_CALM: usize = 64;
-
-/// A transmission that is still heard, or was a short while ago.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    station: StationId,
-    position: PositionId,
-    start: Instant,
-    end: Instant,
-    heard: Instant,
-    over: bool,
-    /// Another transmission overlaps it at some position.
-    overlapped: bool,
-    /// Once it is over.
-    attempt: Option<Attempt>,
-}
 
 /// A sender of a collision.
 #[derive(Clone, Copy, Debug)]
@@ -71,265 +60,283 @@ pub(super) struct Sender {
     pub(super) ready: Instant,
 }
 
+/// A station that sent in these contentions and waits for its next attempt.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    station: StationId,
+    listener: usize,
+    ready: Instant,
+}
+
 /// Overlapping contentions, until they are closed again.
 ///
 /// It keeps its arrays between one use and the next.
 pub(crate) struct Overlapping {
-    /// When each station is ready; at the end, when it decides to start next.
-    pub(super) ready: Vec<Instant>,
-    sent: Vec<Sent>,
-    /// The last transmission of each station in these contentions, unless it is forgotten.
-    latest: Vec<u32>,
-    /// Stations that sent in these contentions, and so may defer otherwise than their neighbours.
-    senders: Vec<StationId>,
-    is_sender: Vec<bool>,
-    /// By position: what begins to be heard before is in the bases, and nothing new will.
-    cuts: Vec<Instant>,
-    /// By position: the deferrals from signals before the cut.
-    bases: Vec<Deferrals>,
-    /// By station: the same for each sender, if `has_base`.
-    own_bases: Vec<Deferrals>,
-    has_base: Vec<bool>,
-    /// By station: when a sender decides to start next, if it was worked out since the last start.
-    decided: Vec<Option<Instant>>,
+    /// No station starts from then on.
+    end: Instant,
+    turnaround: Span,
     members: Vec<Vec<StationId>>,
-    /// The earliest ready time at each position, of stations that are not senders.
-    first_ready: Vec<Instant>,
-    deferrals: Vec<Deferrals>,
-    scratch: Deferrals,
-    arrivals: Vec<(Instant, Instant)>,
+    /// From the nearest position, by position.
+    nearest: Vec<Span>,
+    bursts: Vec<Burst>,
+    /// Room for the transmissions of bursts.
+    rooms: Vec<Vec<Sent>>,
+    /// Those at each position that have not sent, by position, and then others.
+    listeners: Vec<Listener>,
+    waiting: Vec<Waiting>,
+    /// Who ended last of a burst that its neighbours still hear, with the burst.
+    earlier: Vec<(StationId, usize)>,
+    /// By position: what begins to be heard before is in deferrals, and nothing new will.
+    cuts: Vec<Instant>,
+    /// By position: the bursts as signals there.
+    signals: Vec<Signals>,
+    /// Who start together.
+    starting: Vec<Key>,
     finished: Vec<Attempt>,
     prune_above: usize,
-    /// For the question whether contentions are closed: by position, and by sender.
+    /// For the question whether contentions are closed: by position.
     firsts: Vec<Instant>,
-    overs: Vec<Instant>,
     gaps_over: Vec<Instant>,
-    own_decisions: Vec<Instant>,
+    /// For the next starts once they are closed.
+    ends: Vec<(PositionId, Key)>,
+    own: Vec<(StationId, Key)>,
 }
 
-enum Next {
-    Start { station: StationId, at: Instant },
-    End { index: usize },
-    Calm,
+/// The next who start.
+struct Turn {
+    listener: usize,
+    /// When the first of them does.
+    at: Instant,
+    /// The last decision that nobody else can change.
+    until: Instant,
 }
 
 impl Overlapping {
     pub(crate) fn new(compiled: &CompiledSegment) -> Self {
+        let positions = PositionId::first(compiled.place_count);
+        let nearest = |to| positions.clone().map(|from| compiled.delay(from, to)).min();
         Self {
-            ready: Vec::with_capacity(compiled.stations()),
-            sent: Vec::new(),
-            latest: vec![NONE; compiled.stations()],
-            senders: Vec::new(),
-            is_sender: vec![false; compiled.stations()],
-            cuts: vec![Instant::PAST; compiled.place_count],
-            bases: vec![Deferrals::default(); compiled.place_count],
-            own_bases: vec![Deferrals::default(); compiled.stations()],
-            has_base: vec![false; compiled.stations()],
-            decided: vec![None; compiled.stations()],
+            end: Instant::from_ps(compiled.phases.end_ps),
+            turnaround: compiled.turnaround,
             members: compiled.members(),
-            first_ready: vec![Instant::NEVER; compiled.place_count],
-            deferrals: vec![Deferrals::default(); compiled.place_count],
-            scratch: Deferrals::default(),
-            arrivals: Vec::new(),
+            nearest: positions.clone().map(|to| nearest(to).expect("there is one")).collect(),
+            bursts: Vec::new(),
+            rooms: Vec::new(),
+            listeners: Vec::new(),
+            waiting: Vec::new(),
+            earlier: Vec::new(),
+            cuts: vec![Instant::PAST; compiled.place_count],
+            signals: vec![Signals::NONE; compiled.place_count],
+            starting: Vec::new(),
             finished: Vec::new(),
             prune_above: PRUNE_ABOVE,
             firsts: Vec::new(),
-            overs: Vec::new(),
             gaps_over: Vec::new(),
-            own_decisions: Vec::new(),
+            ends: Vec::new(),
+            own: Vec::new(),
         }
     }
 
-    /// Overlapping contentions that begin when contentions are closed and `decisions` are the next
-    /// decisions to start if no other station starts first.
+    /// Whether some station starts before all is silent again after a collision of `senders`, if
+    /// `starts` are the next starts if no other station starts first. Contentions overlap then, and
+    /// the next call is [`Self::run`].
     ///
-    /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and no other
-    /// station starts before they are over.
-    pub(crate) fn run<R: Record>(
+    /// `early` says whether a station that did not send would start before that if it heard
+    /// nothing, and `calm` that no sender would. Without senders, a station starts.
+    #[inline]
+    pub(crate) fn begin<S: Starts>(
         &mut self,
+        starts: &mut S,
         compiled: &CompiledSegment,
-        decisions: impl Iterator<Item = Instant>,
-        (senders, attempts): (&[Sender], &[Attempt]),
+        senders: &[Sender],
+        (early, calm): (bool, bool),
+    ) -> bool {
+        self.listeners.extend(PositionId::first(compiled.place_count).map(Listener::at));
+        for sender in senders {
+            self.add_collided(compiled, sender);
+        }
+        self.hear_everywhere(compiled);
+        let mut parts = senders.is_empty();
+        if !calm {
+            parts |= self.senders_start_between(compiled);
+        }
+        if parts || early {
+            self.own.clear();
+            self.own.extend(senders.iter().map(|sender| (sender.station, NO_START)));
+            starts.defer(&[], &self.own);
+            for position in PositionId::first(compiled.place_count) {
+                self.find_first_ready(starts, position);
+            }
+            self.decide(compiled, 0);
+            let mut others = self.listeners[..compiled.place_count].iter();
+            parts |= others.any(|listener| self.starts_between(compiled, listener));
+        }
+        if !parts {
+            self.clear();
+        } else if calm {
+            self.senders_start_between(compiled);
+        }
+        parts
+    }
+
+    /// Let the senders of a collision listen. Returns whether one starts before all is silent again.
+    #[inline]
+    fn senders_start_between(&mut self, compiled: &CompiledSegment) -> bool {
+        for index in 0..self.bursts.len() {
+            self.listen_after(compiled, index);
+        }
+        self.decide(compiled, compiled.place_count);
+        let mut senders = self.listeners[compiled.place_count..].iter();
+        senders.any(|listener| self.starts_between(compiled, listener))
+    }
+
+    /// Whether a listener starts before all is silent again.
+    #[inline]
+    fn starts_between(&self, compiled: &CompiledSegment, listener: &Listener) -> bool {
+        let at = listener.position;
+        listener.starts_within(&self.signals[at], compiled.gaps[at].length)
+    }
+
+    /// Overlapping contentions after the collision with these attempts, as they
+    /// [began](Self::begin). Returns the earliest start when they are closed again.
+    pub(crate) fn run<S: Starts, R: Record>(
+        &mut self,
+        starts: &mut S,
+        compiled: &CompiledSegment,
+        attempts: &[Attempt],
         stations: &mut [Station],
         counters: &mut R,
         poll: &mut Poll,
-    ) {
-        self.ready.clear();
-        self.ready.extend(decisions);
+    ) -> Key {
         self.prune_above = PRUNE_ABOVE;
-        for (sender, attempt) in senders.iter().zip(attempts) {
-            self.add_collided(sender, *attempt);
-        }
-        for position in PositionId::first(compiled.place_count) {
-            self.find_first_ready(position);
-        }
-        if !senders.is_empty() && self.is_closed(compiled) {
-            return self.settle(compiled, counters);
-        }
-        self.hear_everywhere(compiled);
-        let mut end = Instant::from_ps(compiled.phases.end_ps);
+        self.finished.extend_from_slice(attempts);
         let mut now = Instant::ZERO;
         loop {
-            if !poll.goes_on(now) {
-                end = Instant::PAST; // no station starts any more
-            }
-            match self.next(compiled) {
-                Next::Start { station, at } if at < end => {
-                    now = at;
-                    self.start(compiled, station, at, stations);
+            let goes_on = poll.goes_on(now);
+            let turn = self.next().filter(|turn| turn.at < self.end && goes_on);
+            match (turn, self.earliest_end()) {
+                (Some(turn), end) if end.is_none_or(|index| turn.at < self.bursts[index].end) => {
+                    now = turn.at;
+                    self.start_all(starts, compiled, &turn, stations);
                 }
-                Next::Start { .. } | Next::Calm => {
-                    // No station starts any more; the transmissions under way come to their ends.
-                    let Some(index) = self.earliest_end() else {
-                        self.ready.fill(Instant::NEVER);
-                        return self.end_with(compiled, counters);
-                    };
+                (_, Some(index)) => {
                     self.finish(compiled, index, stations);
-                }
-                Next::End { index } => {
-                    self.finish(compiled, index, stations);
-                    if self.sent.iter().all(|s| s.over) && self.is_closed(compiled) {
-                        return self.settle(compiled, counters);
+                    if self.earliest_end().is_none() && self.is_closed(compiled) {
+                        return self.settle(starts, compiled, counters);
                     }
                 }
+                (_, None) => {
+                    // No station starts any more.
+                    self.end_with(counters);
+                    return NO_START;
+                }
             }
-            if self.sent.len() > self.prune_above {
-                self.prune(compiled, counters);
-                self.prune_above = PRUNE_ABOVE.max(2 * self.sent.len());
+            if self.bursts.len() > self.prune_above {
+                let turn = self.next().map(|turn| turn.at);
+                let end = self.earliest_end().map(|index| self.bursts[index].end);
+                if let Some(next) = turn.into_iter().chain(end).min() {
+                    self.prune(starts, compiled, next, counters);
+                }
+                self.prune_above = PRUNE_ABOVE.max(2 * self.bursts.len());
             }
         }
     }
 
+    /// The burst under way that is over first.
     fn earliest_end(&self) -> Option<usize> {
-        (0..self.sent.len()).filter(|&i| !self.sent[i].over).min_by_key(|&i| self.sent[i].end)
+        let under_way = self.bursts.iter().enumerate().filter(|(_, burst)| !burst.is_over);
+        under_way.min_by_key(|(_, burst)| burst.end).map(|(index, _)| index)
     }
 
-    fn next(&mut self, compiled: &CompiledSegment) -> Next {
-        let (mut at, mut who) = (Instant::NEVER, None);
-        let mut at_position = None;
-        for position in PositionId::first(compiled.place_count) {
-            let start = self.deferrals[position]
-                .decision(self.first_ready[position], compiled.gaps[position])
-                + compiled.turnaround;
-            if self.first_ready[position] < Instant::NEVER && start < at {
-                at = start;
-                at_position = Some(position);
-            }
+    /// Let listeners, from the one with this number on, work out when they start.
+    #[inline]
+    fn decide(&mut self, compiled: &CompiledSegment, first: usize) {
+        for listener in &mut self.listeners[first..] {
+            let at = listener.position;
+            listener.decide(&self.signals[at], compiled.gaps[at]);
         }
-        for index in 0..self.senders.len() {
-            let station = self.senders[index];
-            if self.is_over(station) {
-                let start = self.own_decision(compiled, station) + compiled.turnaround;
-                if self.ready[station] < Instant::NEVER && start < at {
-                    (at, who) = (start, Some(station));
-                }
-            }
+    }
+
+    /// Who start next.
+    fn next(&self) -> Option<Turn> {
+        let sooner = self.listeners.iter().enumerate().min_by_key(|(_, of)| of.decided.first);
+        let (listener, this) = sooner?;
+        let first = this.decided.first;
+        if first == Instant::NEVER {
+            return None;
         }
-        if let Some(index) = self.earliest_end()
-            && self.sent[index].end <= at
-        {
-            return Next::End { index };
-        }
-        if at == Instant::NEVER {
-            return Next::Calm;
-        }
-        let station = who.unwrap_or_else(|| {
-            let position = at_position.expect("a station starts at this time");
-            let first = self.first_ready[position];
-            let free = |s: &&StationId| !self.is_sender[**s] && self.ready[**s] == first;
-            *self.members[position].iter().find(free).expect("the one that is ready first")
+        let others = self.listeners.iter().enumerate().filter_map(|(index, other)| {
+            let is_here = index != listener && other.position == this.position;
+            is_here.then_some(other.decided.first)
         });
-        Next::Start { station, at }
+        let undisturbed = (first + self.nearest[this.position] - self.turnaround).max(first);
+        let last = self.end - Span::PICOSECOND - self.turnaround;
+        let until = others.fold(this.decided.until, Instant::min).min(undisturbed).min(last);
+        Some(Turn { listener, at: first + self.turnaround, until })
     }
 
-    /// Whether the last transmission of a sender is over.
-    fn is_over(&self, sender: StationId) -> bool {
-        let latest = self.latest[sender];
-        latest == NONE || self.sent[latest as usize].over
+    /// When the first of those at a position is ready who have not sent.
+    fn find_first_ready<S: Starts>(&mut self, starts: &S, position: PositionId) {
+        self.listeners[position.index()].first_ready = match starts.first_at(position) {
+            NO_START => Instant::NEVER,
+            key => key.time() - self.turnaround,
+        };
     }
 
-    fn find_first_ready(&mut self, position: PositionId) {
-        let free = self.members[position].iter().filter(|&&s| !self.is_sender[s]);
-        self.first_ready[position] = free.map(|&s| self.ready[s]).min().unwrap_or(Instant::NEVER);
-    }
-
-    /// Go on in `scratch` with what every station at `position` but `station` hears: signals that
-    /// begin in `begin`, and end after `since`.
-    fn hear_into_scratch(
-        &mut self,
-        compiled: &CompiledSegment,
-        (position, own): (PositionId, Option<StationId>),
-        begin: Range<Instant>,
-        since: Instant,
-    ) {
-        self.arrivals.clear();
-        for sent in self.sent.iter().filter(|s| Some(s.station) != own) {
-            let delay = compiled.delay(sent.position, position);
-            let signal = (sent.start + delay, sent.end + delay);
-            if begin.contains(&signal.0) && signal.1 > since {
-                // Signals arrive nearly in the order in which they were sent, so each is soon in
-                // its position.
-                let mut at = self.arrivals.len();
-                self.arrivals.push(signal);
-                while at > 0 && self.arrivals[at - 1] > signal {
-                    self.arrivals[at] = self.arrivals[at - 1];
-                    at -= 1;
-                }
-                self.arrivals[at] = signal;
+    /// Put what every position hears in order.
+    #[inline]
+    fn hear_everywhere(&mut self, compiled: &CompiledSegment) {
+        for (position, signals) in PositionId::first(compiled.place_count).zip(&mut self.signals) {
+            signals.clear();
+            for (burst, sent) in self.bursts.iter().enumerate() {
+                let delay = compiled.delay(sent.position, position);
+                signals.add(Arrival { on: sent.start + delay, off: sent.end + delay, burst });
             }
         }
-        for &(on, off) in &self.arrivals {
-            self.scratch.hear(on, off, compiled.gaps[position]);
-        }
     }
 
-    /// What stations that are not senders hear at a position, in `scratch`.
-    fn hear_at(&mut self, compiled: &CompiledSegment, position: PositionId) {
-        let cut = self.cuts[position];
-        self.scratch.copy_from(&self.bases[position]);
-        self.hear_into_scratch(compiled, (position, None), cut..Instant::NEVER, Instant::PAST);
-    }
-
-    /// What a sender hears, from its last transmission on, of signals that begin before `until`; in
-    /// `scratch`.
-    fn hear_own(&mut self, compiled: &CompiledSegment, station: StationId, until: Instant) {
-        let position = compiled.positions[station];
-        if self.has_base[station] {
-            self.scratch.copy_from(&self.own_bases[station]);
-            let cut = self.cuts[position];
-            return self.hear_into_scratch(
-                compiled,
-                (position, Some(station)),
-                cut..until,
-                Instant::PAST,
-            );
+    /// Let all start whose turn it is.
+    fn start_all<S: Starts>(
+        &mut self,
+        starts: &mut S,
+        compiled: &CompiledSegment,
+        turn: &Turn,
+        stations: &[Station],
+    ) {
+        let mut starting = std::mem::take(&mut self.starting);
+        starting.clear();
+        let listener = &mut self.listeners[turn.listener];
+        let first = listener.decided.over + self.turnaround;
+        if turn.listener < compiled.place_count {
+            let position = listener.position;
+            let until = turn.until + self.turnaround + Span::PICOSECOND;
+            starts.take(position, Key::at(until), &mut starting);
+            self.find_first_ready(starts, position);
+        } else {
+            listener.first_ready = Instant::NEVER;
+            self.waiting.retain(|waiting| {
+                if waiting.listener != turn.listener {
+                    return true;
+                }
+                let stays = waiting.ready > turn.until;
+                if stays {
+                    listener.first_ready = listener.first_ready.min(waiting.ready);
+                } else {
+                    starting.push(Key::new(waiting.ready + self.turnaround, waiting.station));
+                }
+                stays
+            });
         }
-        let own = self.sent[self.latest[station] as usize];
-        self.scratch.begin_own(own.start, own.end);
-        self.hear_into_scratch(
-            compiled,
-            (position, Some(station)),
-            Instant::PAST..until,
-            own.start,
-        );
-    }
-
-    fn own_decision(&mut self, compiled: &CompiledSegment, station: StationId) -> Instant {
-        if let Some(decision) = self.decided[station] {
-            return decision;
+        for key in &mut starting {
+            *key = Key::new(key.time().max(first), key.station());
         }
-        self.hear_own(compiled, station, Instant::NEVER);
-        let position = compiled.positions[station];
-        let decision = self.scratch.decision(self.ready[station], compiled.gaps[position]);
-        self.decided[station] = Some(decision);
-        decision
-    }
-
-    fn hear_everywhere(&mut self, compiled: &CompiledSegment) {
-        for position in PositionId::first(compiled.place_count) {
-            self.hear_at(compiled, position);
-            std::mem::swap(&mut self.scratch, &mut self.deferrals[position]);
+        starting.sort_unstable();
+        for key in &starting {
+            self.start(compiled, key.station(), key.time(), stations);
         }
+        self.starting = starting;
+        self.hear_everywhere(compiled);
+        self.decide(compiled, 0);
     }
 
     fn start(
@@ -340,139 +347,135 @@ impl Overlapping {
         stations: &[Station],
     ) {
         let position = compiled.positions[station];
-        let end = at + stations[station].packet_time(compiled, at);
-        let mut this = Sent {
-            station,
-            position,
-            start: at,
-            end,
-            heard: Instant::NEVER,
-            over: false,
-            overlapped: false,
-            attempt: None,
-        };
-        for other in self.sent.iter_mut().filter(|s| s.station != station) {
-            let delay = compiled.delay(position, other.position);
-            let natural_end = this.end;
-            let (there, here) = (at + delay, other.start + delay);
-            if there < other.end && !other.over {
-                other.heard = other.heard.min(there);
-                other.end = collision_end(compiled, other);
+        let mut end = at + stations[station].packet_time(compiled, at);
+        let mates = self.mates(compiled, position, (at, end));
+        let mut heard = Instant::NEVER;
+        for burst in &mut self.bursts {
+            let delay = compiled.delay(burst.position, position);
+            if let Some(here) = burst.first_heard(station, at, delay).filter(|&here| here < end) {
+                heard = heard.min(here);
             }
-            // What ends in the instant in which it starts is still heard.
-            if here < natural_end && other.end + delay >= at {
-                this.heard = this.heard.min(here.max(at));
-            }
+            burst.hear(compiled, at + compiled.delay(position, burst.position));
         }
-        if this.heard < Instant::NEVER {
-            this.end = collision_end(compiled, &this);
+        if heard < Instant::NEVER {
+            end = collision_end(compiled, at, heard);
         }
-        for &sender in &self.senders {
-            self.decided[sender] = None;
-        }
-        self.add_sender(station);
-        self.sent.push(this);
-        self.find_first_ready(position);
-        self.hear_everywhere(compiled);
+        let sent = Sent { station, start: at, end, heard, ready: Instant::NEVER };
+        self.add(mates, position, sent, false);
     }
 
-    /// The transmission that is added next is by `station`.
-    fn add_sender(&mut self, station: StationId) {
-        if !self.is_sender[station] {
-            self.is_sender[station] = true;
-            self.senders.push(station);
+    /// The burst at a position that takes a transmission in.
+    fn mates(
+        &self,
+        compiled: &CompiledSegment,
+        position: PositionId,
+        (start, end): (Instant, Instant),
+    ) -> Option<usize> {
+        let takes = |burst: &Burst| burst.position == position && burst.takes(compiled, start, end);
+        self.bursts.iter().rposition(takes)
+    }
+
+    fn add(&mut self, mates: Option<usize>, position: PositionId, sent: Sent, is_over: bool) {
+        if let Some(index) = mates {
+            self.bursts[index].add(sent);
+        } else {
+            let room = self.rooms.pop().unwrap_or_default();
+            self.bursts.push(Burst::new(position, sent, is_over, room));
         }
-        self.has_base[station] = false;
-        self.decided[station] = None;
-        self.latest[station] = small(self.sent.len());
     }
 
     /// Add a transmission that collided, and is over.
-    fn add_collided(&mut self, sender: &Sender, attempt: Attempt) {
+    #[inline]
+    fn add_collided(&mut self, compiled: &CompiledSegment, sender: &Sender) {
         let &Sender { station, position, start, end, heard, ready, .. } = sender;
-        self.ready[station] = ready;
-        self.add_sender(station);
-        self.sent.push(Sent {
-            station,
-            position,
-            start,
-            end,
-            heard,
-            over: true,
-            overlapped: false,
-            attempt: Some(attempt),
-        });
+        let mates = self.mates(compiled, position, (start, Instant::NEVER));
+        self.add(mates, position, Sent { station, start, end, heard, ready }, true);
     }
 
+    /// A burst is over.
     fn finish(&mut self, compiled: &CompiledSegment, index: usize, stations: &mut [Station]) {
-        let sent = self.sent[index];
-        let station = &mut stations[sent.station];
-        let (attempt, ready) = if sent.heard == Instant::NEVER {
-            station.deliver(sent.start, sent.end)
-        } else {
-            station.collide(sent.start, sent.end, sent.heard - sent.start > compiled.slot)
-        };
-        self.ready[sent.station] = ready;
-        self.decided[sent.station] = None;
-        self.sent[index].over = true;
-        self.sent[index].attempt = Some(attempt);
+        let burst = &mut self.bursts[index];
+        burst.is_over = true;
+        for sent in &mut burst.sent {
+            let station = &mut stations[sent.station];
+            let attempt;
+            if sent.heard == Instant::NEVER {
+                (attempt, sent.ready) = station.deliver(sent.start, sent.end);
+                burst.delivered = Some(attempt);
+            } else {
+                let late = sent.heard - sent.start > compiled.slot;
+                (attempt, sent.ready) = station.collide(sent.start, sent.end, late);
+                self.finished.push(attempt);
+            }
+        }
+        // It ends as was known, so for others nothing changes.
+        let first = self.listeners.len();
+        self.listen_after(compiled, index);
+        self.decide(compiled, first);
+        self.mark_overlapped(compiled, index);
+    }
+
+    /// The stations of a burst that is over hear the others, and wait.
+    fn listen_after(&mut self, compiled: &CompiledSegment, index: usize) {
+        let burst = &self.bursts[index];
+        let (position, end) = (burst.position, burst.end);
+        let (last, before) = burst.last();
+        let delay = compiled.delay(position, position);
+        // Only who ends last can start again before its neighbours hear its end.
+        let is_heard = |of: &Burst| of.position == position && of.end + delay > burst.start;
+        let earlier =
+            self.bursts.iter().enumerate().filter(|(at, of)| *at != index && is_heard(of));
+        self.earlier.clear();
+        self.earlier.extend(earlier.map(|(at, of)| (of.last().0, at)));
+        let first = self.listeners.len();
+        for sent in &burst.sent {
+            let Sent { station, ready, .. } = *sent;
+            let others = if station == last { before } else { end };
+            let carrier_off = sent.end.max(others + delay);
+            let own = self.earlier.iter().filter(|(of, _)| *of == station).map(|&(_, at)| at);
+            let before: Vec<_> = own.collect();
+            let alike = |of: &Listener| {
+                of.deferral.carrier_off == carrier_off && of.before.len() + before.len() == 0
+            };
+            let known = self.listeners[first..].iter().position(alike);
+            let listener = first + known.unwrap_or(self.listeners.len() - first);
+            if known.is_none() {
+                let new = Listener::of_burst(position, index, carrier_off, compiled.gaps[position]);
+                self.listeners.push(Listener { before, ..new });
+            }
+            let first_ready = &mut self.listeners[listener].first_ready;
+            *first_ready = ready.min(*first_ready);
+            self.waiting.push(Waiting { station, listener, ready });
+        }
     }
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
-    ///
-    /// Leaves in `overs` when gap and wait are over at each position, in `gaps_over` when the gap
-    /// alone is, and in `own_decisions` when each sender decides to start next.
+    /// Every burst is over.
     fn is_closed(&mut self, compiled: &CompiledSegment) -> bool {
-        let positions = compiled.place_count;
         self.firsts.clear();
-        self.overs.clear();
         self.gaps_over.clear();
-        self.own_decisions.clear();
-        for position in PositionId::first(positions) {
-            let last = self
-                .sent
-                .iter()
-                .map(|s| s.end + compiled.delay(s.position, position))
-                .max()
-                .unwrap_or(Instant::ZERO);
-            let gap = compiled.gaps[position];
-            let over = last + gap.length;
-            let mut first = self.first_ready[position];
-            if first < over {
-                // A station is ready before all is over here: only what is heard tells when it
-                // starts.
-                self.hear_at(compiled, position);
-                first = self.scratch.decision(first, gap);
-                if first < over {
-                    return false;
-                }
+        for (position, listener) in PositionId::first(compiled.place_count).zip(&self.listeners) {
+            let last = self.signals[position].last;
+            if listener.decided.first < last + compiled.gaps[position].length {
+                return false;
             }
-            self.firsts.push(first);
-            self.overs.push(over);
+            self.firsts.push(listener.decided.first);
             self.gaps_over.push(last + compiled.gap);
         }
-        for index in 0..self.senders.len() {
-            let station = self.senders[index];
-            let position = compiled.positions[station];
-            let mut decision = self.ready[station];
-            if decision < self.overs[position] {
-                decision = self.own_decision(compiled, station);
-                let others = self.sent.iter().filter(|s| s.station != station);
-                let mut heard =
-                    others.map(|s| s.end + compiled.delay(s.position, compiled.positions[station]));
-                if heard.any(|end| decision < end + compiled.gap) {
-                    return false;
-                }
+        for listener in &self.listeners[compiled.place_count..] {
+            let at = listener.position;
+            if listener.starts_within(&self.signals[at], compiled.gap) {
+                return false;
             }
-            self.own_decisions.push(decision);
-            self.firsts[position] = self.firsts[position].min(decision);
-        }
-        let earliest =
-            self.firsts.iter().copied().min().unwrap_or(Instant::NEVER) + compiled.turnaround;
-        if self.gaps_over.iter().all(|&over| earliest >= over) {
-            return true;
+            self.firsts[at] = self.firsts[at].min(listener.decided.first);
         }
         let (firsts, overs) = (&self.firsts, &self.gaps_over);
+        let turnaround = compiled.turnaround;
+        let earliest = firsts.iter().copied().min().unwrap_or(Instant::NEVER) + turnaround;
+        if overs.iter().all(|&over| earliest >= over) {
+            return true;
+        }
+        let positions = compiled.place_count;
         positions <= MOST_PLACES_FOR_EARLY_CALM
             && PositionId::first(positions).all(|p| {
                 let first = firsts[p];
@@ -480,9 +483,23 @@ impl Overlapping {
                     let alone = p == q && self.members[p].len() < 2;
                     first == Instant::NEVER
                         || alone
-                        || first + compiled.turnaround + compiled.delay(p, q) >= overs[q]
+                        || first + turnaround + compiled.delay(p, q) >= overs[q]
                 })
             })
+    }
+
+    /// A burst is over: whether frames that were delivered overlap with others there are.
+    fn mark_overlapped(&mut self, compiled: &CompiledSegment, index: usize) {
+        // Those under way may end sooner than it looks now.
+        for other in (0..self.bursts.len()).filter(|&other| other != index) {
+            for (frame, other) in [(index, other), (other, index)] {
+                let (this, other) = (&self.bursts[frame], &self.bursts[other]);
+                let Some(attempt) = this.delivered.filter(|_| other.is_over) else { continue };
+                let damaged = overlap(compiled, &self.members, (this.position, &attempt), other);
+                let marked = Attempt { damaged: attempt.damaged || damaged, ..attempt };
+                self.bursts[frame].delivered = Some(marked);
+            }
+        }
     }
 
     /// Report finished attempts that started before `before`, in the order of their starts.
@@ -491,66 +508,63 @@ impl Overlapping {
             self.finished.sort_unstable_by_key(|a| (a.start, a.station));
         }
         let ready = self.finished.partition_point(|a| a.start < before);
-        for attempt in self.finished.drain(..ready) {
-            counters.record(&attempt);
-        }
-    }
-
-    fn mark_overlapped(&mut self, compiled: &CompiledSegment) {
-        if self.sent.iter().all(|s| s.heard < Instant::NEVER) {
-            return; // only a frame that was delivered can be damaged unnoticed
-        }
-        for index in 0..self.sent.len() {
-            let this = as_attempt(&self.sent[index]);
-            // Those under way may end sooner than it looks now; whatever they overlap is kept until
-            // they are over.
-            let over = || self.sent.iter().filter(|other| other.over);
-            if self.sent[index].over
-                && over().any(|other| overlap(compiled, &this, &as_attempt(other)))
-            {
-                self.sent[index].overlapped = true;
+        let is_alike = |a: &Attempt, b: &Attempt| {
+            a.ending != Ending::Delivered && b.ending != Ending::Delivered
+        };
+        for attempts in self.finished[..ready].chunk_by(is_alike) {
+            match attempts {
+                [attempt] => counters.record(attempt),
+                collided => counters.record_collision(collided),
             }
         }
+        self.finished.drain(..ready);
     }
 
     /// Contentions are closed again: work out who starts when, and report what happened.
-    fn settle<R: Record>(&mut self, compiled: &CompiledSegment, counters: &mut R) {
+    fn settle<S: Starts, R: Record>(
+        &mut self,
+        starts: &mut S,
+        compiled: &CompiledSegment,
+        counters: &mut R,
+    ) -> Key {
         // No station decides before the last gap at its position is over, so a station that is
         // ready before that does so then.
-        for (ready, &position) in self.ready.iter_mut().zip(&compiled.positions) {
-            *ready = (*ready).max(self.overs[position]);
+        self.ends.clear();
+        self.ends.extend(self.bursts.iter().map(|burst| (burst.position, Key::at(burst.end))));
+        self.own.clear();
+        for waiting in &self.waiting {
+            let over = self.listeners[waiting.listener].decided.over;
+            let key = key_before(
+                self.end,
+                waiting.station,
+                waiting.ready.max(over) + compiled.turnaround,
+            );
+            self.own.push((waiting.station, key));
         }
-        for (&station, &decision) in self.senders.iter().zip(&self.own_decisions) {
-            self.ready[station] = decision;
-        }
-        self.end_with(compiled, counters);
+        let earliest = starts.defer(&self.ends, &self.own);
+        self.end_with(counters);
+        earliest
     }
 
-    /// No station starts any more: report what happened.
-    fn end_with<R: Record>(&mut self, compiled: &CompiledSegment, counters: &mut R) {
-        self.mark_overlapped(compiled);
-        self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));
-        for station in self.senders.drain(..) {
-            (self.is_sender[station], self.has_base[station], self.latest[station]) =
-                (false, false, NONE);
+    /// Forget these bursts and those after them; their attempts are finished.
+    fn forget_from(&mut self, first: usize) {
+        for mut burst in self.bursts.drain(first..) {
+            self.finished.extend(burst.delivered);
+            burst.sent.clear();
+            self.rooms.push(burst.sent);
         }
+    }
+
+    /// Report what happened, and forget it.
+    fn end_with<R: Record>(&mut self, counters: &mut R) {
+        self.clear();
         self.cuts.fill(Instant::PAST);
-        self.bases.iter_mut().for_each(|base| base.list.clear());
         self.report(counters, Instant::NEVER);
     }
-}
 
-fn collision_end(compiled: &CompiledSegment, sent: &Sent) -> Instant {
-    sent.heard.max(sent.start + compiled.preamble) + compiled.jam
-}
-
-/// The attempt of a transmission that is over.
-fn finished(sent: &Sent) -> Attempt {
-    let attempt = sent.attempt.expect("it is over");
-    Attempt { damaged: sent.overlapped && attempt.ending == Ending::Delivered, ..attempt }
-}
-
-/// A transmission as an attempt, for its station and times only.
-fn as_attempt(sent: &Sent) -> Attempt {
-    Attempt::at(sent.station, sent.start, sent.end)
+    fn clear(&mut self) {
+        self.forget_from(0);
+        self.waiting.clear();
+        self.listeners.clear();
+    }
 }

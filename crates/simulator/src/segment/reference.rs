@@ -11,7 +11,7 @@ use crate::mac::machine;
 use crate::mac::transmitter::Attempt;
 use crate::medium::Medium;
 use crate::medium::access::Direct;
-use crate::time::{Instant, Span};
+use crate::time::Instant;
 use crate::watch::Watch;
 use ethermeter_trial::Counts;
 use ethermeter_trial::medium::Mac;
@@ -36,17 +36,4 @@ pub(crate) fn go_on(
     medium.make_all_ready(ready);
     medium.run(&mut watch.begin(&segment.phases))?;
     Ok(medium.into_counts())
-}
-
-/// Whether two transmissions of different stations are heard at once at some station.
-pub(crate) fn overlap(segment: &CompiledSegment, a: &Attempt, b: &Attempt) -> bool {
-    let delay = |from: StationId, to: StationId| {
-        let at = |station: StationId| segment.positions[station];
-        if from == to { Span::ZERO } else { segment.delay(at(from), at(to)) }
-    };
-    a.station != b.station
-        && StationId::first(segment.stations()).any(|station| {
-            let (to_a, to_b) = (delay(a.station, station), delay(b.station, station));
-            b.start + to_b < a.end + to_a && a.start + to_a < b.end + to_b
-        })
 }

@@ -13,6 +13,8 @@
 use super::compiled::{CompiledSegment, small};
 use super::simd::{Key, LANES, Lanes, NO_START, Row, WIDEST, Wait, Width};
 use crate::identity::{PositionId, StationId};
+use crate::time::Instant;
+use std::ops::Range;
 
 /// The next starts of all stations.
 ///
@@ -33,11 +35,20 @@ pub(crate) trait Starts {
     /// Whether [`Self::defer`] would put off the start of a station that is not one of `own`.
     fn puts_off(&self, ends: &[(PositionId, Key)], own: &[(StationId, Key)]) -> bool;
 
-    /// The next start of a station.
-    fn of(&self, station: StationId) -> Key;
+    /// The earliest start at a position, by its time.
+    fn first_at(&self, position: PositionId) -> Key;
+
+    /// Add the keys before `until` at a position to `found`. These stations do not start any more.
+    fn take(&mut self, position: PositionId, until: Key, found: &mut Vec<Key>);
 
     /// Let each station start at its key, by station. Returns the earliest start.
     fn set(&mut self, keys: impl Iterator<Item = Key>) -> Key;
+}
+
+/// A start as a key. No station starts once the test is over, which keeps keys from overflow.
+#[inline(always)]
+pub(crate) fn key_before(end: Instant, station: StationId, time: Instant) -> Key {
+    if time < end { Key::new(time, station) } else { NO_START }
 }
 
 /// From a transmission's end at `from` to the end of gap and wait at `to`.
@@ -54,6 +65,7 @@ fn silence(
 /// A key for each station.
 pub(crate) struct Flat<W> {
     width: W,
+    members: Vec<Vec<StationId>>,
     stations: usize,
     next: Vec<Lanes>,
     /// Row p, a key for each station: from the end of a transmission at position p to the end of
@@ -80,7 +92,8 @@ impl<W: Width> Flat<W> {
             }
         }
         // The lanes of the last block beyond the last station never start.
-        Self { width, stations, next: vec![[NO_START; LANES]; blocks], rows }
+        let members = compiled.members();
+        Self { width, members, stations, next: vec![[NO_START; LANES]; blocks], rows }
     }
 }
 
@@ -103,8 +116,20 @@ impl<W: Width> Starts for Flat<W> {
     }
 
     #[inline(always)]
-    fn of(&self, station: StationId) -> Key {
-        self.next.as_flattened()[station]
+    fn first_at(&self, position: PositionId) -> Key {
+        let next = self.next.as_flattened();
+        let keys = self.members[position].iter().map(|&station| next[station]);
+        keys.fold(NO_START, Key::min)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, position: PositionId, until: Key, found: &mut Vec<Key>) {
+        let next = self.next.as_flattened_mut();
+        for &station in &self.members[position] {
+            if next[station] < until {
+                found.push(std::mem::replace(&mut next[station], NO_START));
+            }
+        }
     }
 
     #[inline(always)]
@@ -124,6 +149,8 @@ pub(crate) struct Blocks<W> {
     width: W,
     /// Block and lane of each station.
     lane_of: Vec<(u32, u32)>,
+    /// The blocks of each position.
+    ranges: Vec<Range<usize>>,
     next: Vec<Lanes>,
     /// The stations in the lanes of each block, as waits without a time.
     stations: Vec<Row>,
@@ -142,7 +169,9 @@ impl<W: Width> Blocks<W> {
         let members = compiled.members();
         let mut lane_of = vec![(0, 0); compiled.stations()];
         let (mut stations, mut places) = (Vec::new(), Vec::new());
+        let mut ranges = Vec::new();
         for position in PositionId::first(compiled.place_count) {
+            let first = stations.len();
             for block in members[position].chunks(LANES) {
                 let mut row = [Wait::default(); LANES];
                 for (lane, &station) in (0..).zip(block) {
@@ -152,6 +181,7 @@ impl<W: Width> Blocks<W> {
                 stations.push(row);
                 places.push(position);
             }
+            ranges.push(first..stations.len());
         }
         let groups = places.len().div_ceil(LANES);
         let mut rows = vec![[Wait::default(); LANES]; compiled.place_count * groups];
@@ -163,6 +193,7 @@ impl<W: Width> Blocks<W> {
         Self {
             width,
             lane_of,
+            ranges,
             next: vec![[NO_START; LANES]; stations.len()],
             stations,
             least: vec![[NO_START; LANES]; groups],
@@ -176,6 +207,13 @@ impl<W: Width> Blocks<W> {
     fn keys(&self, block: usize) -> Lanes {
         let until = self.until.as_flattened()[block];
         self.width.put_off(&self.next[block], until, &self.stations[block])
+    }
+
+    /// Keys of a block that are put off, and no time until which they are.
+    #[inline(always)]
+    fn put_off_for_good(&mut self, block: usize) {
+        self.next[block] = self.keys(block);
+        self.until.as_flattened_mut()[block] = Key::BEFORE_ALL;
     }
 
     /// The earliest of the stations' starts, by its time.
@@ -225,9 +263,7 @@ impl<W: Width> Starts for Blocks<W> {
         // are put off for good first.
         for &(station, _) in own {
             let (block, _) = self.lane_of[station];
-            let block = block as usize;
-            self.next[block] = self.keys(block);
-            self.until.as_flattened_mut()[block] = Key::BEFORE_ALL;
+            self.put_off_for_good(block as usize);
         }
         for &(station, key) in own {
             let (block, lane) = self.lane_of[station];
@@ -259,10 +295,28 @@ impl<W: Width> Starts for Blocks<W> {
     }
 
     #[inline(always)]
-    fn of(&self, station: StationId) -> Key {
-        let (block, lane) = self.lane_of[station];
-        let until = self.until.as_flattened()[block as usize];
-        self.next[block as usize][lane as usize].max(until + Wait::station(station))
+    fn first_at(&self, position: PositionId) -> Key {
+        let blocks = self.ranges[position].clone();
+        let least = &self.least.as_flattened()[blocks.clone()];
+        let until = &self.until.as_flattened()[blocks];
+        let starts = least.iter().zip(until).map(|(&least, &until)| least.max(until));
+        starts.fold(NO_START, Key::min)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, position: PositionId, until: Key, found: &mut Vec<Key>) {
+        for block in self.ranges[position].clone() {
+            let start = self.least.as_flattened()[block].max(self.until.as_flattened()[block]);
+            if start < until {
+                self.put_off_for_good(block);
+                for key in &mut self.next[block] {
+                    if *key < until {
+                        found.push(std::mem::replace(key, NO_START));
+                    }
+                }
+                self.least.as_flattened_mut()[block] = self.width.least(&self.next[block]);
+            }
+        }
     }
 
     #[inline(always)]

@@ -1,126 +1,117 @@
 //! Transmissions that are over everywhere are forgotten, and what they did to deferrals is kept.
 
-use super::{NONE, Next, Overlapping, Sent, finished};
-use crate::identity::{PositionId, StationId};
-use crate::segment::compiled::{CompiledSegment, small};
+use super::{Overlapping, Starts};
+use crate::identity::PositionId;
+use crate::segment::compiled::CompiledSegment;
 use crate::segment::counters::Record;
+use crate::segment::starts::key_before;
 use crate::time::{Instant, Span};
 
 impl Overlapping {
-    /// Forget transmissions that are over everywhere, so that contentions can overlap for long.
-    pub(super) fn prune<R: Record>(&mut self, compiled: &CompiledSegment, counters: &mut R) {
-        let now = match self.next(compiled) {
-            Next::Start { at, .. } => at,
-            Next::End { index } => self.sent[index].end,
-            Next::Calm => return,
-        };
+    /// Forget bursts that are over everywhere, so that contentions can overlap for long. Nothing
+    /// happens any more before `now`.
+    pub(super) fn prune<S: Starts, R: Record>(
+        &mut self,
+        starts: &mut S,
+        compiled: &CompiledSegment,
+        now: Instant,
+        counters: &mut R,
+    ) {
         // Who starts from now on may have decided a turnaround time ago.
-        let now = now - compiled.turnaround;
-        self.mark_overlapped(compiled);
-        self.cut(compiled, now);
-        // No station that is still to start decided before now, so nothing that was forgotten is
-        // missed.
-        for station in StationId::first(self.ready.len()) {
-            if self.is_over(station) {
-                self.ready[station] = self.ready[station].max(now);
-                self.decided[station] = None;
-            }
-        }
+        self.cut(compiled, now - compiled.turnaround);
         self.forget(compiled);
-        self.rejoin(compiled);
-        for position in PositionId::first(compiled.place_count) {
-            self.find_first_ready(position);
-        }
+        self.rejoin(starts, compiled);
         self.hear_everywhere(compiled);
-        let unfinished = self.sent.iter().map(|s| s.start).min().unwrap_or(Instant::NEVER);
+        self.decide(compiled, 0);
+        let unfinished =
+            self.bursts.iter().map(|burst| burst.start).min().unwrap_or(Instant::NEVER);
         self.report(counters, unfinished);
     }
 
-    /// Move every position's cut to before whatever may still change or come from `now` on, and the
-    /// bases with it.
-    pub(super) fn cut(&mut self, compiled: &CompiledSegment, now: Instant) {
-        for position in PositionId::first(compiled.place_count) {
+    /// Move every position's cut to before whatever may still change or come from `now` on, and let
+    /// all hear for good what begins before.
+    fn cut(&mut self, compiled: &CompiledSegment, now: Instant) {
+        for (position, cut) in PositionId::first(compiled.place_count).zip(&mut self.cuts) {
             // A sender hears itself at once, its neighbours at the same position later.
-            let begin = |s: &Sent| {
-                let is_own = s.position == position;
-                s.start + if is_own { Span::ZERO } else { compiled.delay(s.position, position) }
+            let begin = |of: PositionId| {
+                if of == position { Span::ZERO } else { compiled.delay(of, position) }
             };
-            let under_way = self.sent.iter().filter(|s| !s.over).map(begin);
-            let cut = under_way.min().unwrap_or(now).min(now).max(self.cuts[position]);
-            for index in 0..self.senders.len() {
-                let station = self.senders[index];
-                if compiled.positions[station] == position {
-                    self.cut_own(compiled, station, cut);
-                }
-            }
-            self.scratch.copy_from(&self.bases[position]);
-            self.hear_into_scratch(
-                compiled,
-                (position, None),
-                self.cuts[position]..cut,
-                Instant::PAST,
-            );
-            self.scratch.forget_before(cut, compiled.gaps[position]);
-            std::mem::swap(&mut self.scratch, &mut self.bases[position]);
-            self.cuts[position] = cut;
+            let under_way = self.bursts.iter().filter(|burst| !burst.is_over);
+            let first = under_way.map(|burst| burst.start + begin(burst.position)).min();
+            *cut = first.unwrap_or(now).min(now).max(*cut);
+        }
+        for listener in &mut self.listeners {
+            let at = listener.position;
+            listener.hear_until(self.cuts[at], &self.signals[at], compiled.gaps[at]);
         }
     }
 
-    /// Move the base of a sender to `cut`, or give it one, if its last transmission is over and
-    /// began before.
-    pub(super) fn cut_own(&mut self, compiled: &CompiledSegment, station: StationId, cut: Instant) {
-        if !self.has_base[station] {
-            let own = self.sent[self.latest[station] as usize];
-            if !own.over || own.start >= cut {
-                return;
-            }
-        }
-        self.hear_own(compiled, station, cut);
-        self.scratch.forget_before(cut, compiled.gap_of(station));
-        std::mem::swap(&mut self.scratch, &mut self.own_bases[station]);
-        self.has_base[station] = true;
-    }
-
-    /// Forget transmissions whose gaps are over before the cut at every position.
+    /// Forget bursts whose gaps are over before the cut at every position.
     ///
-    /// Waits need not be over: bases have them, and the last transmission that is heard at a
-    /// position is never forgotten while contentions overlap, since one that is under way or to
-    /// come is heard there after the cut.
-    pub(super) fn forget(&mut self, compiled: &CompiledSegment) {
-        let mut index = 0;
-        let mut moved = vec![NONE; self.sent.len()];
-        let mut kept = Vec::with_capacity(self.sent.len());
-        for (old, sent) in self.sent.iter().enumerate() {
-            let delays = compiled.delays_from(sent.position);
-            let needed_by_own =
-                self.latest[sent.station] == small(old) && !self.has_base[sent.station];
-            let gone = |(&delay, &cut): (&Span, &Instant)| sent.end + delay + compiled.gap < cut;
-            if !sent.over || needed_by_own || !delays.iter().zip(&self.cuts).all(gone) {
-                moved[old] = small(index);
-                index += 1;
-                kept.push(*sent);
+    /// Waits need not be over: deferrals have them, and the last burst that is heard at a position
+    /// is never forgotten while contentions overlap, since one that is under way or to come is heard
+    /// there after the cut.
+    fn forget(&mut self, compiled: &CompiledSegment) {
+        let mut kept = 0;
+        let mut moved = Vec::with_capacity(self.bursts.len());
+        for index in 0..self.bursts.len() {
+            let burst = &self.bursts[index];
+            let delays = compiled.delays_from(burst.position);
+            let gone = |(&delay, &cut): (&Span, &Instant)| burst.end + delay + compiled.gap < cut;
+            if burst.is_over && delays.iter().zip(&self.cuts).all(gone) {
+                moved.push(None);
             } else {
-                self.finished.push(finished(sent));
+                moved.push(Some(kept));
+                self.bursts.swap(kept, index);
+                kept += 1;
             }
         }
-        self.sent = kept;
-        for latest in self.latest.iter_mut().filter(|l| **l != NONE) {
-            *latest = moved[*latest as usize];
+        self.forget_from(kept);
+        for listener in &mut self.listeners {
+            listener.own = listener.own.and_then(|own| moved[own]);
+            listener.before = listener.before.iter().filter_map(|&burst| moved[burst]).collect();
         }
     }
 
     /// Who has nothing to remember that its neighbours have not is one of them again, once no
     /// station hears its last transmission.
-    pub(super) fn rejoin(&mut self, compiled: &CompiledSegment) {
-        let (is_sender, has_base) = (&mut self.is_sender, &mut self.has_base);
-        let (latest, bases, own_bases) = (&self.latest, &self.bases, &self.own_bases);
-        self.senders.retain(|&station| {
-            let base = &bases[compiled.positions[station]];
-            let alike = has_base[station] && latest[station] == NONE && own_bases[station] == *base;
+    fn rejoin<S: Starts>(&mut self, starts: &mut S, compiled: &CompiledSegment) {
+        let mut is_used = vec![false; self.listeners.len()];
+        self.waiting.iter().for_each(|waiting| is_used[waiting.listener] = true);
+        let places = compiled.place_count;
+        let mut kept = places;
+        let mut moved: Vec<_> = (0..places).map(Some).collect();
+        for index in places..self.listeners.len() {
+            let (here, there) = self.listeners.split_at_mut(kept);
+            let this = &there[index - kept];
+            let here = &mut here[this.position.index()];
+            let alike = this.own.is_none()
+                && this.before.is_empty()
+                && (this.cut, this.deferral) == (here.cut, here.deferral);
             if alike {
-                (is_sender[station], has_base[station]) = (false, false);
+                here.first_ready = here.first_ready.min(this.first_ready);
             }
-            !alike
+            let stays = is_used[index] && !alike;
+            moved.push(stays.then_some(kept));
+            if stays {
+                self.listeners.swap(kept, index);
+                kept += 1;
+            }
+        }
+        self.listeners.truncate(kept);
+        let Self { waiting, own, end, .. } = self;
+        own.clear();
+        waiting.retain_mut(|waiting| {
+            let listener = moved[waiting.listener];
+            if listener.is_none() {
+                let start = waiting.ready + compiled.turnaround;
+                own.push((waiting.station, key_before(*end, waiting.station, start)));
+            }
+            waiting.listener = listener.unwrap_or_default();
+            listener.is_some()
         });
+        if !self.own.is_empty() {
+            starts.defer(&[], &self.own);
+        }
     }
 }
