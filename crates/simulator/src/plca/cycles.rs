@@ -8,7 +8,7 @@
 
 mod search;
 
-use super::agenda::Agenda;
+use super::agenda::{Agenda, Subset};
 use super::compiled::CompiledBus;
 use super::counters::BusCounters;
 use super::schedule::Schedule;
@@ -34,6 +34,21 @@ struct Silence {
     since: Instant,
     /// The next opportunity.
     next: usize,
+    /// When the next beacon ends, if the line stays silent.
+    beacon_end: Instant,
+}
+
+impl Silence {
+    fn new(schedule: &Schedule, from: StationId, since: Instant, next: usize) -> Self {
+        let rest = schedule.opportunity * (schedule.opportunities - next) as u64;
+        let beacon = since + schedule.delay(from, schedule.coordinator) + rest;
+        Self { from, since, next, beacon_end: beacon + schedule.beacon }
+    }
+
+    /// After a beacon.
+    fn after(schedule: &Schedule, beacon_end: Instant) -> Self {
+        Self::new(schedule, schedule.coordinator, beacon_end + schedule.release, 0)
+    }
 }
 
 /// An opportunity that is used.
@@ -87,8 +102,10 @@ pub struct Cycles<'a> {
     turns: Vec<Turn>,
     /// When an idle node may begin something; [`Instant::NEVER`] for the others.
     listening: Agenda,
-    /// Before which a node uses no opportunity.
-    wakes: Agenda,
+    /// The others that do not use their opportunities before [`Turn::pending`].
+    pending: Subset,
+    /// The opportunities of those that use them now.
+    due: Subset,
     /// The last frame.
     last: LastFrame,
     silence: Silence,
@@ -117,13 +134,10 @@ impl<'a> Cycles<'a> {
         let schedule = context.schedule;
         let mut new = Self {
             listening: Agenda::new(nodes),
-            wakes: Agenda::new(nodes),
+            pending: Subset::none_of(nodes),
+            due: Subset::none_of(schedule.opportunities),
             last,
-            silence: Silence {
-                from: schedule.coordinator,
-                since: beacon_end + schedule.release,
-                next: 0,
-            },
+            silence: Silence::after(schedule, beacon_end),
             frames: Vec::with_capacity(256),
             passed: 0,
             taken: [Span::ZERO; 5],
@@ -157,12 +171,7 @@ impl<'a> Cycles<'a> {
                 self.use_opportunity(used);
                 continue;
             }
-            let next = self.next_beacon_end();
-            let is_over = self.silence.next == self.context.schedule.opportunities;
-            if is_over && next <= latest && self.passed + 1 < beacons {
-                self.pass(1);
-                continue;
-            }
+            let next = self.silence.beacon_end;
             if next <= latest && beacons == u64::MAX {
                 // Most often it is before all that comes later.
                 if let Some(used) = self.search(latest)
@@ -213,28 +222,23 @@ impl<'a> Cycles<'a> {
         self.last.gap_of(node, self.context.schedule)
     }
 
-    /// When the next beacon ends, if the line stays silent.
-    #[inline]
-    fn next_beacon_end(&self) -> Instant {
-        let schedule = self.context.schedule;
-        self.begin_of(schedule.coordinator, schedule.opportunities) + schedule.beacon
-    }
-
     /// When an opportunity of this cycle begins at a node, if the line stays silent.
     #[inline]
     fn begin_of(&self, node: StationId, opportunity: usize) -> Instant {
-        let Silence { from, since, next } = self.silence;
+        let Silence { from, since, next, .. } = self.silence;
         let schedule = self.context.schedule;
         since + schedule.delay(from, node) + schedule.opportunity * (opportunity - next) as u64
     }
 
-    /// Enter a node into the indices.
+    /// Enter a node into the set of those that wait for the same.
     #[inline]
     fn index(&mut self, node: StationId) {
-        let turn = &self.turns[node];
-        let is_idle = turn.phase == Phase::Idle;
-        self.listening.set(node, if is_idle { turn.ready } else { Instant::NEVER });
-        self.wakes.set(node, if is_idle { turn.ready } else { turn.pending });
+        let Turn { phase, ready, .. } = self.turns[node];
+        if phase == Phase::Idle {
+            self.listening.set(node, ready);
+        } else {
+            self.pending.insert(node.index());
+        }
     }
 
     /// When the sublayer of an idle node takes its frame into the delay line, if the line stays
@@ -248,17 +252,13 @@ impl<'a> Cycles<'a> {
     #[inline]
     fn pass(&mut self, beacons: u64) {
         let schedule = self.context.schedule;
-        let first = self.next_beacon_end();
+        let first = self.silence.beacon_end;
         let period = schedule.empty_cycle;
         let begin = first - schedule.beacon;
         self.context.counters.begin_cycles(schedule.coordinator, begin, period, beacons);
         self.taken[Kind::Beacon as usize] += schedule.beacon * beacons;
         self.passed += beacons;
-        self.silence = Silence {
-            from: schedule.coordinator,
-            since: first + period * (beacons - 1) + schedule.release,
-            next: 0,
-        };
+        self.silence = Silence::after(schedule, first + period * (beacons - 1));
     }
 
     /// Bring all nodes to a time up to which the line is silent.
@@ -288,8 +288,8 @@ impl<'a> Cycles<'a> {
         turn.jam_end = collision.max(start + segment.preamble) + segment.jam;
         turn.pending = turn.jam_end + self.context.schedule.pending;
         turn.first_attempt.get_or_insert(start);
+        self.pending.insert(node.index());
         self.listening.set(node, Instant::NEVER);
-        self.wakes.set(node, turn.pending);
     }
 
     /// The jam of a node is over.
@@ -318,6 +318,11 @@ impl<'a> Cycles<'a> {
     /// A node sends in its opportunity, or only holds the line.
     fn use_opportunity(&mut self, used: Used) {
         let Used { node, begin, opportunity, .. } = used;
+        if self.due.contains(opportunity) {
+            self.context.schedule.ids[node].iter().for_each(|&id| self.due.remove(id));
+        } else {
+            self.pending.remove(node.index());
+        }
         self.frames.clear();
         let signal = self.send(node, begin);
         if self.frames.is_empty() {
@@ -333,7 +338,7 @@ impl<'a> Cycles<'a> {
         self.turns[node].phase = Phase::Idle;
         self.turns[node].idle_from = since;
         self.index(node);
-        self.silence = Silence { from: node, since, next: opportunity + 1 };
+        self.silence = Silence::new(self.context.schedule, node, since, opportunity + 1);
     }
 
     /// After which time others hear the end of the last frame of a signal.
@@ -434,12 +439,8 @@ impl<'a> Cycles<'a> {
         let schedule = self.context.schedule;
         let bound = signal.end + schedule.reach + schedule.carrier_on.max(schedule.carrier_off);
         for block in 0..self.listening.blocks() {
-            if self.listening.earliest_of(block) > bound {
-                continue;
-            }
-            for node in Agenda::nodes(block) {
-                if self.listening.of(node) <= bound
-                    && node != signal.sender
+            for node in self.listening.until(block, bound) {
+                if node != signal.sender
                     && let Some((start, collision)) = self.collision(node, signal)
                 {
                     self.collide(node, start, collision);

@@ -108,11 +108,11 @@ impl Schedule {
         schedule.is_orderly(bus).then_some(schedule)
     }
 
-    /// The owner of an opportunity, if it has one.
+    /// The owner of an opportunity, if there is such a one and it has one.
     #[inline]
     #[must_use]
     pub fn owner(&self, opportunity: usize) -> Option<StationId> {
-        self.owners[opportunity]
+        *self.owners.get(opportunity)?
     }
 
     /// Propagation between two nodes; from a node to itself 0.
