@@ -10,7 +10,7 @@ impl Cycles<'_> {
     /// busy bus most often, so that it is worth a look before the search.
     #[inline]
     pub(super) fn look(&self) -> Option<Used> {
-        let schedule = self.context.schedule;
+        let schedule = self.schedule;
         let opportunity = self.silence.next;
         let node = schedule.owner(opportunity)?;
         let begin = self.begin_of(node, opportunity);
@@ -23,12 +23,12 @@ impl Cycles<'_> {
 
     /// The first opportunity that is used, if one is before `end`, or is known to be near it.
     pub(super) fn search(&mut self, end: Instant) -> Option<Used> {
-        let reach = self.context.schedule.reach * 2;
+        let reach = self.schedule.reach * 2;
         loop {
             let mut first = self.first_that_waits(end);
             // Idle nodes can come before it only if they are there by then, as it is heard.
             let mut bound = first.map_or(end, |first| end.min(first.begin + reach));
-            if bound < self.last.end + self.context.schedule.gap {
+            if bound < self.last.end + self.schedule.gap {
                 return first; // they owe a gap
             }
             if first.is_none() {
@@ -52,8 +52,8 @@ impl Cycles<'_> {
             }
             let Some((at, node)) = self.look_at_idle(bound, &mut first) else { return first };
             let is_heard_later = |used: Used| {
-                let delay = self.context.schedule.delay(used.node, node);
-                at <= used.begin + self.context.schedule.carrier_on + delay
+                let delay = self.schedule.delay(used.node, node);
+                at <= used.begin + self.schedule.carrier_on + delay
             };
             if at >= end || !first.is_none_or(is_heard_later) {
                 return first;
@@ -62,10 +62,24 @@ impl Cycles<'_> {
         }
     }
 
+    /// Before when no opportunity is used, if no other frame comes.
+    pub(super) fn next_use(&mut self) -> Instant {
+        let before_never = Instant::NEVER - Span::PICOSECOND;
+        let first = self.first_that_waits(before_never);
+        let mut next = first.map_or(before_never, |first| first.begin);
+        for block in 0..self.listening.blocks() {
+            for node in self.listening.until(block, next) {
+                let (used, until) = self.use_of(node);
+                next = next.min(used.begin).min(until);
+            }
+        }
+        next
+    }
+
     /// The first opportunity of a node whose MAC jams or backs off, if one may be used before `end`.
     #[inline]
     fn first_that_waits(&mut self, end: Instant) -> Option<Used> {
-        let schedule = self.context.schedule;
+        let schedule = self.schedule;
         let mut from = 0;
         while let Some(number) = self.pending.next(from) {
             let node = StationId::new(number);
@@ -94,7 +108,7 @@ impl Cycles<'_> {
     /// The first opportunity of the nodes that wait for nothing else.
     #[inline]
     fn next_due(&self) -> Option<Used> {
-        let schedule = self.context.schedule;
+        let schedule = self.schedule;
         let owner = |opportunity| schedule.owner(opportunity).expect("it is used");
         let used = |opportunity| {
             let node = owner(opportunity);
@@ -115,7 +129,7 @@ impl Cycles<'_> {
     fn use_of(&self, node: StationId) -> (Used, Instant) {
         let held_since = self.held_since(node);
         let from = held_since.max(self.turns[node].idle_from + Span::PICOSECOND);
-        (self.own_from(node, from), held_since + self.context.schedule.hold)
+        (self.own_from(node, from), held_since + self.schedule.hold)
     }
 
     /// Look at all idle nodes that may do something until `bound`: put `first` back if one of them
@@ -126,7 +140,7 @@ impl Cycles<'_> {
         mut bound: Instant,
         first: &mut Option<Used>,
     ) -> Option<(Instant, StationId)> {
-        let reach = self.context.schedule.reach * 2;
+        let reach = self.schedule.reach * 2;
         let mut failed: Option<(Instant, StationId)> = None;
         for block in 0..self.listening.blocks() {
             for node in self.listening.until(block, bound) {
@@ -151,14 +165,14 @@ impl Cycles<'_> {
     /// When a node begins the first opportunity of the next cycle, if the line stays silent.
     #[inline]
     fn next_cycle_of(&self, node: StationId) -> Instant {
-        let schedule = self.context.schedule;
+        let schedule = self.schedule;
         self.silence.beacon_end + schedule.release + schedule.delay(schedule.coordinator, node)
     }
 
     /// The first own opportunity of a node that begins at or after a time, if the line stays
     /// silent.
     fn own_from(&self, node: StationId, time: Instant) -> Used {
-        let schedule = self.context.schedule;
+        let schedule = self.schedule;
         let own = |&opportunity: &usize| {
             if opportunity >= self.silence.next {
                 let begin = self.begin_of(node, opportunity);
