@@ -17,7 +17,8 @@ fn linked(has_hub: bool, hosts: u64, octets: u64, length_ps: u64) -> Trial {
     ring(hosts, octets, center, |host, _| half(host, "center", 80_000, 250_000), length_ps)
 }
 
-/// Hosts on one medium of 10 Mb/s, 20 m of cable from each to the next; host i sends to the next one.
+/// Hosts on one medium of 10 Mb/s; host i sends to the next one. It has 20 m of cable to that on a
+/// segment, and 1 m on a bus, so that 40 nodes fulfil equation 148-1.
 fn on_medium(has_plca: bool, hosts: u64, octets: u64, length_ps: u64) -> Trial {
     let name = |i: u64| format!("h{i}");
     let nodes: Vec<Value> = (0..hosts).map(|i| host(&name(i), &json!({}))).collect();
@@ -34,7 +35,8 @@ fn on_medium(has_plca: bool, hosts: u64, octets: u64, length_ps: u64) -> Trial {
         }
         station
     };
-    let row = |a: u64| (0..hosts).map(|b| a.abs_diff(b) * 100_000).collect::<Vec<_>>();
+    let hop_ps = if has_plca { 5_000 } else { 100_000 };
+    let row = |a: u64| (0..hosts).map(|b| a.abs_diff(b) * hop_ps).collect::<Vec<_>>();
     let mac = if has_plca { json!({"plca": clause_148()}) } else { json!({"csma_cd": IEEE_10}) };
     let medium = json!({"name": "bus", "bit_ps": 100_000, "mac": mac,
         "delay_ps": (0..hosts).map(row).collect::<Vec<_>>(),

@@ -1,7 +1,10 @@
 //! Shared media within networks, contention by contention and event by event: attempts, deliveries and
 //! counts are the same.
 
-use crate::common::network::{Shape, Traced, assert_same, balances, fixed, host, known, saturated, traces};
+use crate::common::network::{
+    Shape, Traced, assert_same, balances, fixed, host, known, link, phases, saturated, stream as octet_stream,
+    switch, traces, trial,
+};
 use crate::common::transfer::{classic, plain, stream, transfer};
 use crate::common::{IEEE_10, MS, US, clause_148};
 use ethermeter_trial::Trial;
@@ -122,6 +125,98 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Times that often fall together with what happens on a bus.
+    fn timed_arrivals(&mut self) -> Value {
+        match self.below(4) {
+            0 => saturated(),
+            1 => json!({"kind": "poisson", "mean_ps": (100 + self.below(9000)) * US}),
+            2 => json!({"kind": "regular", "period_ps": (3 + self.below(400)) * 32 * BIT}),
+            _ => json!({"kind": "regular", "period_ps": (500 + self.below(20_000)) * BIT,
+                "phase_ps": self.below(500) * BIT}),
+        }
+    }
+
+    /// A bus whose nodes are configured as they should be, perhaps with a switch and a host behind it.
+    fn regular_bus(&mut self) -> Trial {
+        let count = 2 + usize::try_from(self.below(8)).expect("few");
+        let mut names: Vec<String> = (0..count).map(|number| format!("m{number}")).collect();
+        let mut nodes: Vec<Value> = names.iter().map(|name| host(name, &json!({}))).collect();
+        let mut links = Vec::new();
+        let mut hosts = names.clone();
+        if self.one_in(2) {
+            nodes.extend([switch("gateway", &json!({})), host("far", &json!({}))]);
+            links.push(link("gateway", "far", self.pick(&[80_000, 800_000]), self.below(2) * US));
+            names.push("gateway".to_owned());
+            hosts.push("far".to_owned());
+        }
+        let opportunities = names.len() as u64 + self.pick(&[0, 0, 1, 7]);
+        let mut free: Vec<u64> = (0..opportunities).collect();
+        let mut id = |shape: &mut Self| {
+            free.remove(usize::try_from(shape.below(free.len() as u64)).expect("few"))
+        };
+        let mut ids: Vec<Vec<u64>> = names.iter().map(|_| vec![id(self)]).collect();
+        if !ids.iter().any(|ids| ids.contains(&0)) {
+            ids[0].push(0);
+        }
+        let station = |(point, ids): (usize, &Vec<u64>)| {
+            json!({"node": names[point], "points": [point], "plca": {"ids": [ids],
+                "node_count": opportunities, "opportunity_bits": 32, "burst_bits": 128}})
+        };
+        let stations: Vec<Value> = ids.iter().enumerate().map(station).collect();
+        let far = self.pick(&[1, 1, 100_000, 700_000]);
+        let ways: Vec<u64> = names.iter().map(|_| self.below(far)).collect();
+        let delay = |a: usize, b: usize| if a == b { 0 } else { ways[a] + ways[b] };
+        let row = |a| (0..names.len()).map(|b| delay(a, b)).collect::<Vec<_>>();
+        let mut constants = clause_148();
+        constants.end_delimiter_bits = self.pick(&[8, 8, 0]);
+        constants.transmit_ps = self.pick(&[0, 0, 120_000]);
+        constants.carrier_off_ps = self.pick(&[0, 0, 150_000]);
+        constants.carrier_on_ps = constants.carrier_off_ps + self.pick(&[0, 0, 100_000]);
+        let medium = json!({"name": "bus", "bit_ps": BIT, "mac": {"plca": constants},
+            "delay_ps": (0..names.len()).map(row).collect::<Vec<_>>(), "stations": stations});
+        let mut flows = Vec::new();
+        for from in &hosts {
+            let others: Vec<&String> = hosts.iter().filter(|other| *other != from).collect();
+            let to = self.pick(&others);
+            let octets = self.pick(&[64, 64, 65, 200, 1518]);
+            let mut flow = octet_stream(from, to, octets, &self.timed_arrivals());
+            if self.one_in(4) {
+                let response = fixed(64 + self.below(100));
+                let think = json!({"kind": "constant", "ps": self.below(3) * 96 * BIT});
+                flow["response"] = json!({"frames": response, "think": think});
+            }
+            flows.push(flow);
+        }
+        let mut times = phases(200 * MS);
+        (times["measure_from_ps"], times["measure_to_ps"]) = (json!(50 * MS), json!(170 * MS));
+        let mut trial = trial(self.0, &nodes, &links, &flows, &times);
+        trial.scenario.media.push(serde_json::from_value(medium).expect("a medium"));
+        trial
+    }
+}
+
+#[test]
+fn a_busy_bus_goes_on_by_cycles() {
+    let names: Vec<String> = (0..8).map(|number| format!("h{number}")).collect();
+    let nodes: Vec<Value> = names.iter().map(|name| host(name, &json!({}))).collect();
+    let flows: Vec<Value> = (0..8)
+        .map(|at| octet_stream(&names[at], &names[(at + 1) % 8], 64, &saturated()))
+        .collect();
+    let station = |at: usize| {
+        json!({"node": names[at], "points": [0], "plca": {"ids": [[at]], "node_count": 8,
+            "opportunity_bits": 32, "burst_bits": 128}})
+    };
+    let medium = json!({"name": "bus", "bit_ps": BIT, "mac": {"plca": clause_148()},
+        "delay_ps": [[0]], "stations": (0..8).map(station).collect::<Vec<_>>()});
+    let mut trial = trial(1, &nodes, &[], &flows, &phases(1000 * MS));
+    trial.scenario.media.push(serde_json::from_value(medium).expect("a medium"));
+    let (reference, fast) = traces(&trial).expect("a valid trial");
+    let fast = fast.expect("a network without flow control");
+    assert_same(&reference, &fast);
+    assert!(fast.events * 4 < reference.events, "{} of {}", fast.events, reference.events);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -146,6 +241,11 @@ proptest! {
         let mut shape = Shape(seed);
         let network = shape.network(true, |_, _| {});
         same(&shape.with_medium(network, true));
+    }
+
+    #[test]
+    fn a_regular_bus_is_the_same(seed: u64) {
+        same(&Shape(seed).regular_bus());
     }
 
     #[test]

@@ -18,11 +18,16 @@ impl<A: Access, H: Hosts> Medium<'_, A, H> {
             return true;
         }
         let Some((now, event)) = self.next() else { return false };
+        self.advance(now, event);
+        true
+    }
+
+    /// Take an event, and sum up what has ended from time to time.
+    pub(crate) fn advance(&mut self, now: Instant, event: Event<A::Timer>) {
         self.handle(now, event);
         if self.attempts.len() + self.logical.len() + self.signals.len() >= self.sum_up_at {
             self.sum_up_until(now);
         }
-        true
     }
 
     /// Count what had no events at a station until `now`.

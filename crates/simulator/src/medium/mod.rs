@@ -119,6 +119,8 @@ pub struct Medium<'w, A: Access, H> {
     pub(crate) line: Line,
     pub(crate) counters: A::Counters,
     pub(crate) on_line: usize,
+    /// Sender and end of the last frame or jam on the line.
+    pub(crate) last_frame: Option<(StationId, Instant)>,
 }
 
 impl<A: Access> Node<A> {
@@ -216,6 +218,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
             line: Line::new(from, to, medium.owed_after_signals()),
             counters,
             on_line: 0,
+            last_frame: None,
         };
         for (station, of) in StationId::first(count).zip(&medium.switches) {
             for &(at, _) in of.access.iter().chain(&of.silent) {
@@ -708,6 +711,7 @@ impl<'w, A: Access, H: Hosts> Medium<'w, A, H> {
     /// The last bit of a frame or jam leaves.
     fn end_frame(&mut self, now: Instant, station: StationId) {
         self.on_line -= 1;
+        self.last_frame = Some((station, now));
         let node = &mut self.nodes[station];
         let frame = node.under_way.take().expect("it is on the line");
         let (number, start) = frame.on_line.expect("it is on the line");

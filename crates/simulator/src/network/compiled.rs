@@ -18,6 +18,7 @@ use crate::mac::backoff::Draws;
 use crate::mac::transmitter::Transmitter;
 use crate::medium::compiled::CompiledMedium;
 use crate::plca::compiled::CompiledPlca;
+use crate::plca::schedule::Schedule;
 use crate::time::{Instant, Span};
 use ethermeter_ethernet::units::Octets;
 use ethermeter_traffic::Batches;
@@ -197,6 +198,9 @@ pub(crate) struct Segment {
     pub is_of_links: bool,
     pub medium: CompiledMedium,
     pub plca: Option<CompiledPlca>,
+    /// Its cycles, if it may go on by them: frames of its nodes are delivered in the opportunity after
+    /// their first collision, if not before.
+    pub schedule: Option<Schedule>,
     /// The transmitter of each station, when simulated time begins.
     pub transmitters: Vec<Transmitter>,
 }

@@ -7,23 +7,24 @@
 //! [`mod@super::reference`].
 
 mod search;
+pub(crate) mod stepped;
 
-use super::agenda::Agenda;
-use super::compiled::CompiledBus;
+use super::access::PlcaAccess;
+use super::agenda::{Agenda, Subset};
 use super::counters::BusCounters;
 use super::schedule::Schedule;
 use super::turn::{LastFrame, Phase, Turn};
 use crate::identity::StationId;
 use crate::mac::transmitter::Ending;
+use crate::medium::Medium;
 use crate::medium::access::Counters as _;
 use crate::medium::compiled::whole;
+use crate::medium::hosts::Hosts;
 use crate::medium::line::Kind;
-use crate::segment::counters::Counters;
-use crate::segment::station::Station;
+use crate::medium::signals::FrameNumber;
 use crate::time::{Instant, Span};
 use crate::watch::Poll;
 use ethermeter_ethernet::units::Bits;
-use ethermeter_traffic::Stream;
 
 /// Silence: what followed the last signal.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,21 @@ struct Silence {
     since: Instant,
     /// The next opportunity.
     next: usize,
+    /// When the next beacon ends, if the line stays silent.
+    beacon_end: Instant,
+}
+
+impl Silence {
+    fn new(schedule: &Schedule, from: StationId, since: Instant, next: usize) -> Self {
+        let rest = schedule.opportunity * (schedule.opportunities - next) as u64;
+        let beacon = since + schedule.delay(from, schedule.coordinator) + rest;
+        Self { from, since, next, beacon_end: beacon + schedule.beacon }
+    }
+
+    /// After a beacon.
+    fn after(schedule: &Schedule, beacon_end: Instant) -> Self {
+        Self::new(schedule, schedule.coordinator, beacon_end + schedule.release, 0)
+    }
 }
 
 /// An opportunity that is used.
@@ -64,31 +80,28 @@ struct Signal {
     end: Instant,
 }
 
-/// The bus that cycles run on, and its counters.
-pub struct Context<'a> {
-    /// The bus.
-    pub bus: &'a CompiledBus,
-    /// Its cycles.
-    pub schedule: &'a Schedule,
-    /// Stations, one a node.
-    pub stations: &'a mut [Station],
-    /// What is counted of attempts.
-    pub totals: &'a mut Counters,
-    /// What is counted of the bus.
-    pub counters: &'a mut BusCounters,
-    /// By station: whether its frames are damaged.
-    pub damage: &'a mut [Stream],
+/// A frame that is sent: when its MAC begins it, when it begins on the line, and when it ends.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    mac: Instant,
+    start: Instant,
+    end: Instant,
 }
 
+/// The medium of a bus, which has its hosts and what is counted.
+type Bus<'w, H> = Medium<'w, PlcaAccess, H>;
+
 /// Cycles of a regular bus.
-pub struct Cycles<'a> {
-    context: Context<'a>,
+pub struct Cycles<'s> {
+    schedule: &'s Schedule,
     /// Nodes.
     turns: Vec<Turn>,
     /// When an idle node may begin something; [`Instant::NEVER`] for the others.
     listening: Agenda,
-    /// Before which a node uses no opportunity.
-    wakes: Agenda,
+    /// The others that do not use their opportunities before [`Turn::pending`].
+    pending: Subset,
+    /// The opportunities of those that use them now.
+    due: Subset,
     /// The last frame.
     last: LastFrame,
     silence: Silence,
@@ -104,26 +117,22 @@ pub struct Cycles<'a> {
     whole: (Bits, f64),
 }
 
-impl<'a> Cycles<'a> {
+impl<'s> Cycles<'s> {
     /// A bus at the end of a beacon.
     #[must_use]
     pub fn new(
-        context: Context<'a>,
+        schedule: &'s Schedule,
         turns: Vec<Turn>,
         last: LastFrame,
         beacon_end: Instant,
     ) -> Self {
         let nodes = turns.len();
-        let schedule = context.schedule;
         let mut new = Self {
             listening: Agenda::new(nodes),
-            wakes: Agenda::new(nodes),
+            pending: Subset::none_of(nodes),
+            due: Subset::none_of(schedule.opportunities),
             last,
-            silence: Silence {
-                from: schedule.coordinator,
-                since: beacon_end + schedule.release,
-                next: 0,
-            },
+            silence: Silence::after(schedule, beacon_end),
             frames: Vec::with_capacity(256),
             passed: 0,
             taken: [Span::ZERO; 5],
@@ -131,7 +140,7 @@ impl<'a> Cycles<'a> {
             missed: vec![0; nodes],
             whole: (Bits(0), 1.0),
             turns,
-            context,
+            schedule,
         };
         for node in StationId::first(nodes) {
             new.index(node);
@@ -141,34 +150,30 @@ impl<'a> Cycles<'a> {
 
     /// Run until the end of the last beacon from which on a cycle may not be over at `limit`, or of
     /// the last one of `beacons`. Returns it, or `None` if it was stopped.
-    pub(super) fn run(
+    pub(super) fn run<H: Hosts>(
         &mut self,
+        medium: &mut Bus<'_, H>,
         limit: Instant,
         beacons: u64,
         poll: &mut Poll<'_>,
     ) -> Option<Instant> {
-        let latest = limit - self.context.schedule.longest_cycle;
-        let period = self.context.schedule.empty_cycle;
+        let latest = limit - self.schedule.longest_cycle;
+        let period = self.schedule.empty_cycle;
         loop {
             if !poll.goes_on(self.silence.since) {
                 return None;
             }
             if let Some(used) = self.look() {
-                self.use_opportunity(used);
+                self.use_opportunity(medium, used);
                 continue;
             }
-            let next = self.next_beacon_end();
-            let is_over = self.silence.next == self.context.schedule.opportunities;
-            if is_over && next <= latest && self.passed + 1 < beacons {
-                self.pass(1);
-                continue;
-            }
+            let next = self.silence.beacon_end;
             if next <= latest && beacons == u64::MAX {
                 // Most often it is before all that comes later.
                 if let Some(used) = self.search(latest)
-                    && used.begin + self.context.schedule.reach * 2 <= latest
+                    && used.begin + self.schedule.reach * 2 <= latest
                 {
-                    self.use_later(used);
+                    self.use_later(medium, used);
                     continue;
                 }
             }
@@ -177,10 +182,10 @@ impl<'a> Cycles<'a> {
             let most = within.min(beacons - self.passed);
             let end = next + period * (most - 1);
             match self.search(end) {
-                Some(used) if used.cycles < most => self.use_later(used),
+                Some(used) if used.cycles < most => self.use_later(medium, used),
                 _ => {
-                    self.pass(most);
-                    self.settle(end);
+                    self.pass(&mut medium.counters, most);
+                    self.settle(medium, end);
                     return Some(end);
                 }
             }
@@ -190,14 +195,18 @@ impl<'a> Cycles<'a> {
     /// Count the opportunities since the first beacon, which began at `begun`. Returns the nodes, the
     /// last frame, how many beacons followed, and channel time by [`Kind`].
     #[must_use]
-    pub fn finish(self, begun: Instant) -> (Vec<Turn>, LastFrame, u64, [Span; 5]) {
-        let schedule = self.context.schedule;
+    pub fn finish(
+        self,
+        counters: &mut BusCounters,
+        begun: Instant,
+    ) -> (Vec<Turn>, LastFrame, u64, [Span; 5]) {
+        let schedule = self.schedule;
         let cycles = self.passed;
         let all = schedule.ids.iter().map(|ids| cycles * ids.len() as u64);
         let of_nodes = self.used.iter().zip(&self.missed).zip(all);
         let of_nodes = of_nodes.map(|((&used, &missed), all)| (used, missed, all));
         let passed = cycles * schedule.opportunities as u64;
-        self.context.counters.end_opportunities(begun, passed, of_nodes);
+        counters.end_opportunities(begun, passed, of_nodes);
         (self.turns, self.last, self.passed, self.taken)
     }
 
@@ -210,31 +219,26 @@ impl<'a> Cycles<'a> {
     /// When the gap of an idle node ends, and whether it follows an own transmission.
     #[inline]
     fn gap_of(&self, node: StationId) -> (Instant, bool) {
-        self.last.gap_of(node, self.context.schedule)
-    }
-
-    /// When the next beacon ends, if the line stays silent.
-    #[inline]
-    fn next_beacon_end(&self) -> Instant {
-        let schedule = self.context.schedule;
-        self.begin_of(schedule.coordinator, schedule.opportunities) + schedule.beacon
+        self.last.gap_of(node, self.schedule)
     }
 
     /// When an opportunity of this cycle begins at a node, if the line stays silent.
     #[inline]
     fn begin_of(&self, node: StationId, opportunity: usize) -> Instant {
-        let Silence { from, since, next } = self.silence;
-        let schedule = self.context.schedule;
+        let Silence { from, since, next, .. } = self.silence;
+        let schedule = self.schedule;
         since + schedule.delay(from, node) + schedule.opportunity * (opportunity - next) as u64
     }
 
-    /// Enter a node into the indices.
+    /// Enter a node into the set of those that wait for the same.
     #[inline]
     fn index(&mut self, node: StationId) {
-        let turn = &self.turns[node];
-        let is_idle = turn.phase == Phase::Idle;
-        self.listening.set(node, if is_idle { turn.ready } else { Instant::NEVER });
-        self.wakes.set(node, if is_idle { turn.ready } else { turn.pending });
+        let Turn { phase, ready, .. } = self.turns[node];
+        if phase == Phase::Idle {
+            self.listening.set(node, ready);
+        } else {
+            self.pending.insert(node.index());
+        }
     }
 
     /// When the sublayer of an idle node takes its frame into the delay line, if the line stays
@@ -246,33 +250,29 @@ impl<'a> Cycles<'a> {
 
     /// Let beacons go by, with nothing between them.
     #[inline]
-    fn pass(&mut self, beacons: u64) {
-        let schedule = self.context.schedule;
-        let first = self.next_beacon_end();
+    fn pass(&mut self, counters: &mut BusCounters, beacons: u64) {
+        let schedule = self.schedule;
+        let first = self.silence.beacon_end;
         let period = schedule.empty_cycle;
         let begin = first - schedule.beacon;
-        self.context.counters.begin_cycles(schedule.coordinator, begin, period, beacons);
+        counters.begin_cycles(schedule.coordinator, begin, period, beacons);
         self.taken[Kind::Beacon as usize] += schedule.beacon * beacons;
         self.passed += beacons;
-        self.silence = Silence {
-            from: schedule.coordinator,
-            since: first + period * (beacons - 1) + schedule.release,
-            next: 0,
-        };
+        self.silence = Silence::after(schedule, first + period * (beacons - 1));
     }
 
     /// Bring all nodes to a time up to which the line is silent.
-    fn settle(&mut self, now: Instant) {
+    fn settle<H: Hosts>(&mut self, medium: &mut Bus<'_, H>, now: Instant) {
         for node in StationId::first(self.turns.len()) {
             if self.turns[node].phase == Phase::Idle {
-                let until = self.held_since(node) + self.context.schedule.hold;
+                let until = self.held_since(node) + self.schedule.hold;
                 if until < now {
                     self.collide(node, self.start_of(node), until);
                 }
             }
             let turn = &self.turns[node];
             if turn.phase == Phase::Jams && turn.jam_end < now {
-                self.back_off(node);
+                self.back_off(medium, node);
             }
         }
     }
@@ -280,25 +280,25 @@ impl<'a> Cycles<'a> {
     /// The sublayer of an idle node signals a collision to its MAC, which began its frame at `start`.
     #[inline]
     fn collide(&mut self, node: StationId, start: Instant, collision: Instant) {
-        let segment = &self.context.bus.segment;
+        let schedule = self.schedule;
         let turn = &mut self.turns[node];
         turn.phase = Phase::Jams;
         turn.start = start;
         turn.collision = collision;
-        turn.jam_end = collision.max(start + segment.preamble) + segment.jam;
-        turn.pending = turn.jam_end + self.context.schedule.pending;
+        turn.jam_end = collision.max(start + schedule.preamble) + schedule.jam;
+        turn.pending = turn.jam_end + schedule.pending;
         turn.first_attempt.get_or_insert(start);
+        self.pending.insert(node.index());
         self.listening.set(node, Instant::NEVER);
-        self.wakes.set(node, turn.pending);
     }
 
     /// The jam of a node is over.
     #[inline]
-    fn back_off(&mut self, node: StationId) {
+    fn back_off<H: Hosts>(&mut self, medium: &mut Bus<'_, H>, node: StationId) {
         let turn = &mut self.turns[node];
-        self.context.counters.collide(node, turn.jam_end);
-        let (attempt, ready) = self.context.stations[node].collide(turn.start, turn.jam_end, false);
-        self.context.totals.record_logical(&attempt);
+        medium.counters.collide(node, turn.jam_end);
+        let (attempt, ready) = medium.hosts.collide(node, turn.start, turn.jam_end, false);
+        medium.hosts.record_logical(&attempt);
         if attempt.ending == Ending::Discarded {
             turn.first_attempt = None;
         }
@@ -308,138 +308,157 @@ impl<'a> Cycles<'a> {
 
     /// An opportunity is used after the beacons before it.
     #[inline]
-    fn use_later(&mut self, used: Used) {
+    fn use_later<H: Hosts>(&mut self, medium: &mut Bus<'_, H>, used: Used) {
         if used.cycles > 0 {
-            self.pass(used.cycles);
+            self.pass(&mut medium.counters, used.cycles);
         }
-        self.use_opportunity(used);
+        self.use_opportunity(medium, used);
     }
 
     /// A node sends in its opportunity, or only holds the line.
-    fn use_opportunity(&mut self, used: Used) {
-        let Used { node, begin, opportunity, .. } = used;
-        self.frames.clear();
-        let signal = self.send(node, begin);
+    fn use_opportunity<H: Hosts>(&mut self, medium: &mut Bus<'_, H>, used: Used) {
+        self.take_turn(&used);
+        let signal = self.send(medium, used.node, used.begin);
         if self.frames.is_empty() {
-            self.missed[node] += 1;
+            self.missed[used.node] += 1;
         } else {
-            self.used[node] += 1;
+            self.used[used.node] += 1;
         }
         self.listen(&signal);
-        if let Some(&(_, end)) = self.frames.last() {
-            self.last = LastFrame { sender: node, end, latency: self.latency(&signal) };
+        self.fall_silent(&signal, used.opportunity);
+        self.index(used.node);
+    }
+
+    /// The opportunity of a node begins, and it waits no more.
+    #[inline]
+    fn take_turn(&mut self, used: &Used) {
+        if self.due.contains(used.opportunity) {
+            self.schedule.ids[used.node].iter().for_each(|&id| self.due.remove(id));
+        } else {
+            self.pending.remove(used.node.index());
         }
-        let since = signal.end + self.context.schedule.release;
+        self.frames.clear();
+    }
+
+    /// Silence follows a signal.
+    #[inline]
+    fn fall_silent(&mut self, signal: &Signal, opportunity: usize) {
+        let node = signal.sender;
+        if let Some(&(_, end)) = self.frames.last() {
+            self.last = LastFrame { sender: node, end, latency: self.latency(signal) };
+        }
+        let since = signal.end + self.schedule.release;
         self.turns[node].phase = Phase::Idle;
         self.turns[node].idle_from = since;
-        self.index(node);
-        self.silence = Silence { from: node, since, next: opportunity + 1 };
+        self.silence = Silence::new(self.schedule, node, since, opportunity + 1);
     }
 
     /// After which time others hear the end of the last frame of a signal.
     #[inline]
     fn latency(&self, signal: &Signal) -> Span {
-        if self.context.bus.segment.phy.end_delimiter > Span::ZERO || signal.held_from.is_some() {
-            self.context.schedule.carrier_on
-        } else {
-            self.context.schedule.carrier_off
+        self.schedule.heard_after(signal.held_from.is_some())
+    }
+
+    /// The first frame that a node sends in an opportunity, or the signal without one.
+    #[inline]
+    fn first_frame<H: Hosts>(
+        &mut self,
+        medium: &mut Bus<'_, H>,
+        node: StationId,
+        begin: Instant,
+    ) -> Result<Sent, Signal> {
+        if self.turns[node].phase == Phase::Idle {
+            let held = begin - self.held_since(node);
+            let mac = self.start_of(node);
+            let end = mac + medium.hosts.packet_time(node, mac) + held;
+            return Ok(Sent { mac, start: begin, end });
         }
+        if self.turns[node].phase == Phase::Jams {
+            self.back_off(medium, node);
+        }
+        let start = self.turns[node].ready.max(begin + self.schedule.gap);
+        let held_until = begin + self.schedule.commit;
+        self.taken[Kind::Commit as usize] += start.min(held_until) - begin;
+        if start > held_until {
+            let held_from = Some(begin);
+            return Err(Signal { sender: node, begin, held_from, end: held_until });
+        }
+        Ok(Sent { mac: start, start, end: start + medium.hosts.packet_time(node, start) })
     }
 
     /// The frames that a node sends in an opportunity.
-    fn send(&mut self, node: StationId, begin: Instant) -> Signal {
-        let (gap, delimiter) =
-            (self.context.bus.segment.gap, self.context.bus.segment.phy.end_delimiter);
-        let schedule = self.context.schedule;
-        // The MAC's begin of a frame, its begin on the line, and its end.
-        let (mut mac, mut start, mut end);
-        if self.turns[node].phase == Phase::Idle {
-            let held = begin - self.held_since(node);
-            (mac, start) = (self.start_of(node), begin);
-            end = mac + self.packet_time(node, mac) + held;
-        } else {
-            if self.turns[node].phase == Phase::Jams {
-                self.back_off(node);
-            }
-            start = self.turns[node].ready.max(begin + gap);
-            let held_until = begin + schedule.commit;
-            self.taken[Kind::Commit as usize] += start.min(held_until) - begin;
-            if start > held_until {
-                let held_from = Some(begin);
-                return Signal { sender: node, begin, held_from, end: held_until };
-            }
-            mac = start;
-            end = mac + self.packet_time(node, mac);
-        }
+    fn send<H: Hosts>(
+        &mut self,
+        medium: &mut Bus<'_, H>,
+        node: StationId,
+        begin: Instant,
+    ) -> Signal {
+        let schedule = self.schedule;
+        let (gap, delimiter) = (schedule.gap, schedule.delimiter);
+        let mut sent = match self.first_frame(medium, node, begin) {
+            Ok(first) => first,
+            Err(signal) => return signal,
+        };
         let burst = schedule.bursts[node];
         let mut held_from = None;
-        for sent in 0..=schedule.burst_counts[node] {
-            self.deliver(node, mac, start, end, sent > 0);
-            if sent == schedule.burst_counts[node] {
+        for number in 0..=schedule.burst_counts[node] {
+            self.deliver(medium, node, sent, number > 0);
+            if number == schedule.burst_counts[node] {
                 break;
             }
-            let next = self.turns[node].ready.max(end + gap);
-            if next > end + burst {
+            let next = self.turns[node].ready.max(sent.end + gap);
+            if next > sent.end + burst {
                 // Without a delimiter others hear it held, however short.
                 let is_held = burst > delimiter || delimiter == Span::ZERO;
-                held_from = is_held.then_some(end + delimiter);
+                held_from = is_held.then_some(sent.end + delimiter);
                 break;
             }
-            self.taken[Kind::Commit as usize] += next - (end + delimiter);
-            (mac, start) = (next, next);
-            end = mac + self.packet_time(node, mac);
+            self.taken[Kind::Commit as usize] += next - (sent.end + delimiter);
+            let end = next + medium.hosts.packet_time(node, next);
+            sent = Sent { mac: next, start: next, end };
         }
-        let silent_from = end + if held_from.is_some() { burst } else { delimiter };
-        self.taken[Kind::Commit as usize] += silent_from - (end + delimiter);
+        let silent_from = sent.end + if held_from.is_some() { burst } else { delimiter };
+        self.taken[Kind::Commit as usize] += silent_from - (sent.end + delimiter);
         Signal { sender: node, begin, held_from, end: silent_from }
     }
 
-    fn packet_time(&self, node: StationId, start: Instant) -> Span {
-        self.context.stations[node].packet_time(&self.context.bus.segment, start)
-    }
-
-    /// A frame goes out whose MAC began it at `mac`.
+    /// A frame goes out.
     #[inline]
-    fn deliver(
+    fn deliver<H: Hosts>(
         &mut self,
+        medium: &mut Bus<'_, H>,
         node: StationId,
-        mac: Instant,
-        start: Instant,
-        end: Instant,
+        Sent { mac, start, end }: Sent,
         is_burst: bool,
     ) {
         self.frames.push((start, end));
         let turn = &mut self.turns[node];
         let first = turn.first_attempt.take().unwrap_or(mac);
-        let (mut attempt, ready) = self.context.stations[node].deliver(start, end);
+        let number = FrameNumber::default();
+        let (mut attempt, ready) = medium.hosts.deliver(node, number, start, end);
         turn.ready = ready;
-        self.context.counters.deliver(node, &attempt, first, is_burst);
-        let bit_error_rate = self.context.bus.segment.phy.bit_error_rate;
+        medium.counters.deliver(node, &attempt, first, is_burst);
+        let bit_error_rate = medium.compiled.phy.bit_error_rate;
         if bit_error_rate > 0.0 {
             if self.whole.0 != attempt.length {
                 self.whole = (attempt.length, whole(bit_error_rate, attempt.length));
             }
-            attempt.damaged = self.context.damage[node].unit() >= self.whole.1;
+            attempt.damaged = medium.damage[node].unit() >= self.whole.1;
         }
-        self.context.totals.record(&attempt);
-        let preamble = self.context.bus.segment.preamble.min(end - start);
-        self.taken[Kind::Preamble as usize] +=
-            preamble + self.context.bus.segment.phy.end_delimiter;
+        medium.hosts.record(&attempt);
+        let preamble = self.schedule.preamble.min(end - start);
+        self.taken[Kind::Preamble as usize] += preamble + self.schedule.delimiter;
         self.taken[Kind::Frame as usize] += end - start - preamble;
     }
 
     /// Let the idle nodes hear a signal.
     #[inline]
     fn listen(&mut self, signal: &Signal) {
-        let schedule = self.context.schedule;
+        let schedule = self.schedule;
         let bound = signal.end + schedule.reach + schedule.carrier_on.max(schedule.carrier_off);
         for block in 0..self.listening.blocks() {
-            if self.listening.earliest_of(block) > bound {
-                continue;
-            }
-            for node in Agenda::nodes(block) {
-                if self.listening.of(node) <= bound
-                    && node != signal.sender
+            for node in self.listening.until(block, bound) {
+                if node != signal.sender
                     && let Some((start, collision)) = self.collision(node, signal)
                 {
                     self.collide(node, start, collision);
@@ -451,8 +470,7 @@ impl<'a> Cycles<'a> {
     /// The collision that the sublayer of an idle node signals to its MAC because of a signal, if any:
     /// when the MAC began its frame, and when it collides.
     fn collision(&self, node: StationId, signal: &Signal) -> Option<(Instant, Instant)> {
-        let (schedule, delimiter) =
-            (self.context.schedule, self.context.bus.segment.phy.end_delimiter);
+        let (schedule, delimiter) = (self.schedule, self.schedule.delimiter);
         let turn = &self.turns[node];
         let delay = schedule.delay(signal.sender, node);
         let begins = delay + schedule.carrier_on;
@@ -480,7 +498,7 @@ impl<'a> Cycles<'a> {
             }
             let is_last = number + 1 == self.frames.len();
             let latency = if is_last { self.latency(signal) } else { schedule.carrier_on };
-            gap_end = end_of_frame + delay + latency + self.context.bus.segment.gap;
+            gap_end = end_of_frame + delay + latency + schedule.gap;
             is_own = false;
             receives = end_of_frame + delimiter + begins;
         }

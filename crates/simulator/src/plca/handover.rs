@@ -5,8 +5,8 @@
 
 use super::access::PlcaAccess;
 use super::control;
+use super::cycles::Cycles;
 use super::delay_line::State;
-use super::reference::Machine;
 use super::schedule::Schedule;
 use super::status;
 use super::timers::Timer;
@@ -20,6 +20,10 @@ use crate::medium::hosts::Hosts;
 use crate::medium::signals::Symbol;
 use crate::medium::{Medium, UnderWay};
 use crate::time::Instant;
+use ethermeter_trial::Phases;
+
+/// A bus event by event.
+type Machine<'w, H> = Medium<'w, PlcaAccess, H>;
 
 /// What is to come at a node, by the events in the queue.
 #[derive(Clone, Copy)]
@@ -31,13 +35,64 @@ struct Coming {
     mac: Instant,
 }
 
+/// The number of the beacon, if the event is its end.
+pub fn beacon_over<H: Hosts>(
+    machine: &Machine<'_, H>,
+    schedule: &Schedule,
+    event: Event<Timer>,
+) -> Option<u64> {
+    let Event::TimerOver { station, timer: Timer::Beacon, number } = event else { return None };
+    let coordinator = schedule.coordinator;
+    let runs = machine.nodes[coordinator].access.sublayer.timers.running(Timer::Beacon);
+    (station == coordinator && runs == Some(number)).then_some(number)
+}
+
+/// Cycles from the end of a beacon on, if the bus is regular there, and before when they have to be
+/// over: within the test, on one side of each edge of the measured window, and before a node is
+/// switched.
+pub fn begin<'s, H: Hosts>(
+    machine: &mut Machine<'_, H>,
+    schedule: &'s Schedule,
+    phases: &Phases,
+    now: Instant,
+) -> Option<(Cycles<'s>, Instant)> {
+    let begun = now - schedule.beacon;
+    let edges = [phases.measure_from_ps, phases.measure_to_ps].map(Instant::from_ps);
+    let next = edges.into_iter().filter(|&edge| begun < edge).min();
+    let limit = next.unwrap_or(Instant::NEVER).min(Instant::from_ps(phases.end_ps));
+    if now + schedule.longest_cycle > limit {
+        return None;
+    }
+    let (turns, last, switched) = turns(machine, schedule, now)?;
+    let limit = limit.min(switched);
+    if now + schedule.longest_cycle > limit {
+        return None;
+    }
+    machine.sum_up();
+    Some((Cycles::new(schedule, turns, last, now), limit))
+}
+
+/// Go on event by event at the end of a beacon, after cycles whose first beacon began at `begun`.
+/// Returns how many there were.
+pub fn end<H: Hosts>(
+    machine: &mut Machine<'_, H>,
+    cycles: Cycles<'_>,
+    schedule: &Schedule,
+    (beacon, begun, now): (u64, Instant, Instant),
+) -> u64 {
+    let (turns, last, passed, taken) = cycles.finish(&mut machine.counters, begun);
+    machine.last_frame = Some((last.sender, last.end));
+    machine.line.record_cycles(begun, now - schedule.beacon, taken);
+    resume(machine, schedule, (&turns, &last), beacon, now);
+    passed
+}
+
 /// The nodes at the end of a beacon, and when a node is switched next; `None` if they are not as in
-/// a regular cycle. `last` is the sender and the end of the last frame on the line.
-pub fn turns(
-    machine: &Machine<'_>,
+/// a regular cycle.
+fn turns<H: Hosts>(
+    machine: &Machine<'_, H>,
     schedule: &Schedule,
     now: Instant,
-    last: Option<(StationId, Instant)>,
 ) -> Option<(Vec<Turn>, LastFrame, Instant)> {
     let begun = now - schedule.beacon;
     let is_alone = machine.on_line == 0
@@ -49,7 +104,7 @@ pub fn turns(
         return None;
     }
     let (coming, switched) = coming(machine)?;
-    let (sender, end) = last.unwrap_or((schedule.coordinator, Instant::PAST));
+    let (sender, end) = machine.last_frame.unwrap_or((schedule.coordinator, Instant::PAST));
     // What the frame was followed by is not known any more, but when its end was heard.
     let latencies = [schedule.carrier_on, schedule.carrier_off];
     let found = latencies.into_iter().find_map(|latency| {
@@ -64,7 +119,7 @@ pub fn turns(
 /// Whether the control and status machines of a node are as in any regular cycle, and it hears the
 /// beacon alone.
 pub(super) fn waits<H: Hosts>(
-    machine: &Medium<'_, PlcaAccess, H>,
+    machine: &Machine<'_, H>,
     schedule: &Schedule,
     index: StationId,
 ) -> bool {
@@ -94,7 +149,7 @@ pub(super) fn waits<H: Hosts>(
 
 /// What is to come at each node, and when a node is switched next; `None` if something is on its
 /// way on the line.
-fn coming(machine: &Machine<'_>) -> Option<(Vec<Coming>, Instant)> {
+fn coming<H: Hosts>(machine: &Machine<'_, H>) -> Option<(Vec<Coming>, Instant)> {
     let none = Coming {
         ready: Instant::NEVER,
         gap: Instant::NEVER,
@@ -139,8 +194,8 @@ fn coming(machine: &Machine<'_>) -> Option<(Vec<Coming>, Instant)> {
     Some((coming, switched))
 }
 
-fn turn(
-    machine: &Machine<'_>,
+fn turn<H: Hosts>(
+    machine: &Machine<'_, H>,
     schedule: &Schedule,
     coming: &[Coming],
     last: &LastFrame,
@@ -199,8 +254,8 @@ fn turn(
 
 /// Put the nodes as they are after cycles, at the end of a beacon, into the event by event machine;
 /// what has the time `now` is still to come.
-pub fn resume(
-    machine: &mut Machine<'_>,
+fn resume<H: Hosts>(
+    machine: &mut Machine<'_, H>,
     schedule: &Schedule,
     (turns, last): (&[Turn], &LastFrame),
     beacon: u64,
@@ -221,8 +276,8 @@ pub fn resume(
     }
 }
 
-fn resume_node(
-    machine: &mut Machine<'_>,
+fn resume_node<H: Hosts>(
+    machine: &mut Machine<'_, H>,
     schedule: &Schedule,
     turn: &Turn,
     last: &LastFrame,
@@ -268,21 +323,31 @@ fn begin_sending(mac: &mut CsmaCd) -> &mut CsmaCd {
     mac
 }
 
-fn resume_data(machine: &mut Machine<'_>, index: StationId, state: State, held_since: Instant) {
+fn resume_data<H: Hosts>(
+    machine: &mut Machine<'_, H>,
+    index: StationId,
+    state: State,
+    held_since: Instant,
+) {
     let node = &mut machine.nodes[index];
     node.mac_carrier = state != State::Idle;
     node.access.sublayer.delay_line.resume(state, held_since, &mut node.access.sublayer.timers);
 }
 
-fn resume_timer(machine: &mut Machine<'_>, index: StationId, timer: Timer, at: Instant) {
+fn resume_timer<H: Hosts>(
+    machine: &mut Machine<'_, H>,
+    index: StationId,
+    timer: Timer,
+    at: Instant,
+) {
     let number =
         machine.nodes[index].access.sublayer.timers.running(timer).expect("it was started");
     machine.schedule(at, Event::TimerOver { station: index, timer, number });
 }
 
 /// The MAC sends into the delay line, or jams.
-fn resume_sending(
-    machine: &mut Machine<'_>,
+fn resume_sending<H: Hosts>(
+    machine: &mut Machine<'_, H>,
     index: StationId,
     start: Instant,
     collision: Option<Instant>,
@@ -302,8 +367,8 @@ fn resume_sending(
 }
 
 /// The MAC of an idle node owes a gap up to a time, unless it is over.
-fn resume_gap(
-    machine: &mut Machine<'_>,
+fn resume_gap<H: Hosts>(
+    machine: &mut Machine<'_, H>,
     schedule: &Schedule,
     (gap_end, is_own): (Instant, bool),
     now: Instant,
@@ -332,7 +397,12 @@ fn resume_gap(
 }
 
 /// A frame, or its next attempt, is or will be ready at a MAC that may not start.
-fn resume_ready(machine: &mut Machine<'_>, ready: Instant, now: Instant, index: StationId) {
+fn resume_ready<H: Hosts>(
+    machine: &mut Machine<'_, H>,
+    ready: Instant,
+    now: Instant,
+    index: StationId,
+) {
     if ready >= now {
         machine.schedule(ready, Event::Ready { station: index });
     } else {

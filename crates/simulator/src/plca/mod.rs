@@ -8,7 +8,8 @@
 //!   bus event by event.
 //! - [`fast`]: the same, but cycle by cycle while a bus is regular: [`schedule`] and [`cycles`] are
 //!   its arithmetic, [`turn`] a node in them, [`agenda`] the times when
-//!   nodes may do something, `handover` goes from events to cycles and back.
+//!   nodes may do something, `handover` goes from events to cycles and back; `cycles::stepped` is
+//!   the same bus with frames from outside, as in a network.
 //! - [`idle`]: cycles without a frame of a bus that runs event by event, skipped in bulk.
 //! - [`contention`]: a bus on which nobody uses PLCA.
 //! - [`counters`]: what is counted of opportunities.

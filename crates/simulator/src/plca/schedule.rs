@@ -5,9 +5,10 @@
 //! is heard by all before the next begins; then what the machines of the clause do follows from the
 //! begin of each opportunity, and [`super::cycles`] calculates it.
 
-use super::compiled::{CompiledBus, Node};
+use super::compiled::{CompiledBus, CompiledPlca, Node};
 use super::timers::Timer;
 use crate::identity::{PositionId, StationId};
+use crate::medium::compiled::CompiledMedium;
 use crate::time::Span;
 use ethermeter_ethernet::units::Bits;
 
@@ -34,6 +35,12 @@ pub struct Schedule {
     pub carrier_on: Span,
     /// From the end of what a node sends to the end of carrier at another, propagation aside.
     pub carrier_off: Span,
+    /// Preamble of a frame.
+    pub preamble: Span,
+    /// Jam of the MAC.
+    pub jam: Span,
+    /// What follows a frame on the line.
+    pub delimiter: Span,
     /// The gap of the MAC.
     pub gap: Span,
     /// Its second part.
@@ -60,8 +67,17 @@ impl Schedule {
     /// The cycles of a bus, if it is regular.
     #[must_use]
     pub fn new(bus: &CompiledBus) -> Option<Self> {
-        let segment = &bus.segment;
-        let nodes = &bus.plca.nodes;
+        let lengths = |node| bus.segment.group(node).flow.frames.range_bits();
+        Self::on(&bus.segment.medium, &bus.plca, lengths)
+    }
+
+    /// The same of a medium with PLCA, whose nodes have frames of at least and at most so many bits.
+    pub(crate) fn on(
+        medium: &CompiledMedium,
+        plca: &CompiledPlca,
+        lengths: impl Fn(StationId) -> (u64, u64),
+    ) -> Option<Self> {
+        let nodes = &plca.nodes;
         let with_beacons = |node: &Node| node.parameters.ids.contains(&0);
         let coordinator = StationId::new(nodes.iter().position(with_beacons)?);
         let first = &nodes[coordinator];
@@ -69,16 +85,21 @@ impl Schedule {
         let opportunity = first.durations[Timer::Opportunity as usize];
         let is_like_first =
             |node: &Node| node.durations[Timer::Opportunity as usize] == opportunity;
-        let is_on = segment.switches.iter().all(|switches| !switches.access.is_empty());
-        let is_standard = bus.is_standard();
-        let has_waits = segment.groups.iter().any(|group| group.stations.priority_wait_ps > 0);
-        let is_usual = nodes.iter().all(is_like_first) && is_on && !has_waits && is_standard;
+        let is_on = medium.switches.iter().all(|switches| !switches.access.is_empty());
+        let is_standard = !medium.jams_at_once && !plca.gap_after_backoff;
+        let has_waits = medium.gaps.iter().any(|gap| gap.length != medium.gap);
+        let is_usual = nodes.iter().all(is_like_first)
+            && is_on
+            && !has_waits
+            && is_standard
+            && medium.has_one_jam();
         if !is_usual || opportunities > 254 {
             return None;
         }
         let duration = |timer: Timer| first.durations[timer as usize];
         let beacon = duration(Timer::Beacon);
-        let release = bus.segment.phy.transmit + bus.segment.phy.carrier_off;
+        let phy = &medium.phy;
+        let release = phy.transmit + phy.carrier_off;
         let mut schedule = Self {
             opportunities,
             coordinator,
@@ -88,13 +109,16 @@ impl Schedule {
             pending: duration(Timer::Pending),
             commit: duration(Timer::Commit),
             release,
-            carrier_on: bus.segment.phy.transmit + bus.segment.phy.carrier_on,
+            carrier_on: phy.transmit + phy.carrier_on,
             carrier_off: release,
-            gap: segment.gap,
-            gap_part2: segment.gap - segment.gap_part1,
+            preamble: medium.preamble,
+            jam: medium.jam,
+            delimiter: phy.end_delimiter,
+            gap: medium.gap,
+            gap_part2: medium.gap - medium.gap_part1,
             empty_cycle: opportunity * opportunities as u64 + beacon + release,
             longest_cycle: Span::ZERO,
-            reach: segment.max_delay,
+            reach: medium.max_delay,
             owners: owners(nodes, opportunities)?,
             ids: nodes
                 .iter()
@@ -102,17 +126,23 @@ impl Schedule {
                 .collect(),
             burst_counts: nodes.iter().map(|n| u32::from(n.parameters.burst_count)).collect(),
             bursts: nodes.iter().map(|n| n.durations[Timer::Burst as usize]).collect(),
-            delays: delays(bus),
+            delays: delays(medium),
         };
-        schedule.longest_cycle = schedule.bound(bus);
-        schedule.is_orderly(bus).then_some(schedule)
+        let lengths = |node| {
+            let (least, most) = lengths(node);
+            [least, most].map(|bits| medium.packet_time(Bits(bits)))
+        };
+        schedule.longest_cycle = schedule.bound(|node| lengths(node)[1]);
+        let shortest = StationId::first(nodes.len()).map(|node| lengths(node)[0]).min()?;
+        let late = phy.carrier_on - phy.carrier_off;
+        schedule.is_orderly(shortest, late).then_some(schedule)
     }
 
-    /// The owner of an opportunity, if it has one.
+    /// The owner of an opportunity, if there is such a one and it has one.
     #[inline]
     #[must_use]
     pub fn owner(&self, opportunity: usize) -> Option<StationId> {
-        self.owners[opportunity]
+        *self.owners.get(opportunity)?
     }
 
     /// Propagation between two nodes; from a node to itself 0.
@@ -122,14 +152,18 @@ impl Schedule {
         self.delays[from.index() * self.ids.len() + to.index()]
     }
 
-    /// Whether every signal is heard by all nodes before the next thing happens there.
-    fn is_orderly(&self, bus: &CompiledBus) -> bool {
-        let segment = &bus.segment;
-        let delimiter = bus.segment.phy.end_delimiter;
-        // How much later than its end its begin may be heard.
-        let late = bus.segment.phy.carrier_on - bus.segment.phy.carrier_off;
-        let bits = segment.groups.iter().map(|group| group.flow.frames.range_bits().0).min();
-        let shortest = segment.packet_time(Bits(bits.unwrap_or(0)));
+    /// After which time others hear the end of a frame, propagation aside; after it the line may be
+    /// held.
+    #[inline]
+    #[must_use]
+    pub fn heard_after(&self, is_held: bool) -> Span {
+        if self.delimiter > Span::ZERO || is_held { self.carrier_on } else { self.carrier_off }
+    }
+
+    /// Whether every signal is heard by all nodes before the next thing happens there; the begin of
+    /// a signal may be heard so `late` after its end.
+    fn is_orderly(&self, shortest: Span, late: Span) -> bool {
+        let delimiter = self.delimiter;
         let is_heard = |(&burst, &count): (&Span, &u32)| {
             count == 0 || delimiter > Span::ZERO && burst <= delimiter || burst - delimiter > late
         };
@@ -139,21 +173,19 @@ impl Schedule {
             && late < self.beacon.min(self.commit)
             && (delimiter == Span::ZERO || late < delimiter)
             && self.bursts.iter().zip(&self.burst_counts).all(is_heard)
-            && segment.gap < shortest
+            && self.gap < shortest
             && self.hold + delimiter + self.release < shortest
-            && delimiter + self.release < segment.gap
-            && segment.jam + self.pending > self.opportunity
+            && delimiter + self.release < self.gap
+            && self.jam + self.pending > self.opportunity
     }
 
-    /// Every opportunity with all frames that it may have.
-    fn bound(&self, bus: &CompiledBus) -> Span {
-        let segment = &bus.segment;
+    /// Every opportunity with all frames that it may have, each as long as may be.
+    fn bound(&self, longest: impl Fn(StationId) -> Span) -> Span {
         let of_owner = |&owner: &Option<StationId>| {
             let Some(node) = owner else { return self.opportunity };
-            let (_, bits) = segment.group(node).flow.frames.range_bits();
-            let held = segment.gap.max(self.bursts[node]) + bus.segment.phy.end_delimiter;
+            let held = self.gap.max(self.bursts[node]) + self.delimiter;
             let frames = u64::from(self.burst_counts[node]) + 1;
-            let used = (segment.packet_time(Bits(bits)) + held).saturating_mul(frames);
+            let used = (longest(node) + held).saturating_mul(frames);
             used + self.commit + self.opportunity + self.release + self.reach * 2
         };
         let add = |sum, time| Span::ENDLESS.min(sum + time);
@@ -176,11 +208,11 @@ fn owners(nodes: &[Node], opportunities: usize) -> Option<Vec<Option<StationId>>
     Some(owners)
 }
 
-fn delays(bus: &CompiledBus) -> Vec<Span> {
-    let positions = &bus.segment.positions;
+fn delays(medium: &CompiledMedium) -> Vec<Span> {
+    let positions = &medium.positions;
     let row = |(from, &here): (usize, &PositionId)| {
         let delay = |(to, &there): (usize, &PositionId)| {
-            if from == to { Span::ZERO } else { bus.segment.delay(here, there) }
+            if from == to { Span::ZERO } else { medium.delay(here, there) }
         };
         positions.iter().enumerate().map(delay).collect::<Vec<_>>()
     };

@@ -1,21 +1,19 @@
 //! Ports on shared media: each has a queue, and a card that holds one frame until its medium has
-//! carried it. A medium of CSMA/CD is resolved contention by contention, one of PLCA event by event.
+//! carried it. A medium of CSMA/CD is resolved contention by contention, one of PLCA cycle by cycle.
 //!
 //! A contention is resolved before the end of its frame, at which the port goes on. On a medium of
 //! links that is before all that comes to a port in its instant, on another one after it.
 
 use super::{Fast, Item};
 use crate::identity::{PortId, StationId};
-use crate::medium::Medium;
 use crate::medium::contention::Contended;
 use crate::medium::signals::FrameNumber;
 use crate::network::cards::{Cards, OnMedia, Outcome, loss_of_damaged};
 use crate::network::compiled::{CompiledNetwork, NONE, Segment, small};
 use crate::network::frame::Loss;
 use crate::network::hosts::Hosts;
-use crate::plca::access::PlcaAccess;
-use crate::plca::counters::BusCounters;
-use crate::time::Instant;
+use crate::plca::cycles::stepped::SteppedBus;
+use crate::time::{Instant, Span};
 use crate::watch::Poll;
 use ethermeter_traffic::scheduler::Room;
 use ethermeter_trial::counts::PlcaCounts;
@@ -27,7 +25,7 @@ type CardsOf<'p> = Cards<'p, (), Item>;
 #[expect(clippy::large_enum_variant, reason = "there are few, and each is stepped often")]
 enum PortMedium<'p> {
     CsmaCd(Contended<'p, CardsOf<'p>>),
-    Plca(Medium<'p, PlcaAccess, CardsOf<'p>>),
+    Plca(SteppedBus<'p, CardsOf<'p>>),
 }
 
 /// A port on a shared medium.
@@ -88,15 +86,15 @@ impl<'p> Media<'p> {
 
 impl<'p> PortMedium<'p> {
     fn new(compiled: &'p CompiledNetwork, segment: &'p Segment) -> Self {
-        let Segment { medium, plca, is_of_links, .. } = segment;
+        let Segment { medium, plca, schedule, is_of_links, .. } = segment;
         let cards = Cards::new(compiled, segment);
         let (phases, draws) = (&compiled.phases, (compiled.seed, segment.first_draw));
         let Some(plca) = plca else {
             return Self::CsmaCd(Contended::new(medium, phases, draws, cards, *is_of_links));
         };
-        let accesses = PlcaAccess::all(medium, plca, draws);
-        let counters = BusCounters::of(accesses.len(), phases);
-        Self::Plca(Medium::new(medium, accesses, counters, phases, draws, cards))
+        // What comes from another medium may come after what the bus decides in its instant.
+        let schedule = schedule.as_ref().filter(|_| compiled.segments.len() == 1);
+        Self::Plca(SteppedBus::new((medium, plca), schedule, phases, draws, cards))
     }
 
     /// When something happens on it, or its ports hear of something.
@@ -107,10 +105,19 @@ impl<'p> PortMedium<'p> {
         })
     }
 
+    /// After which time the other stations hear the end of a frame, propagation aside; `None` while
+    /// each of them tells so itself.
+    fn heard_after(&self) -> Option<Span> {
+        match self {
+            Self::CsmaCd(medium) => (!medium.has_events()).then_some(Span::ZERO),
+            Self::Plca(medium) => medium.heard_after(),
+        }
+    }
+
     fn step(&mut self) {
         match self {
             Self::CsmaCd(medium) => medium.step(),
-            Self::Plca(medium) => drop(medium.step()),
+            Self::Plca(medium) => medium.step(),
         }
     }
 
@@ -130,14 +137,14 @@ impl<'p> PortMedium<'p> {
     fn cards(&self) -> &CardsOf<'p> {
         match self {
             Self::CsmaCd(medium) => medium.hosts(),
-            Self::Plca(medium) => &medium.hosts,
+            Self::Plca(medium) => medium.hosts(),
         }
     }
 
     fn cards_mut(&mut self) -> &mut CardsOf<'p> {
         match self {
             Self::CsmaCd(medium) => medium.hosts_mut(),
-            Self::Plca(medium) => &mut medium.hosts,
+            Self::Plca(medium) => medium.hosts_mut(),
         }
     }
 }
@@ -195,7 +202,7 @@ impl Fast<'_> {
         of.cards_mut().take_up(station, ((), octets), now, arrived);
         match of {
             PortMedium::CsmaCd(medium) => medium.offer(now, station),
-            PortMedium::Plca(medium) => medium.make_ready(now, station),
+            PortMedium::Plca(medium) => medium.offer(now, station),
         }
     }
 
@@ -294,13 +301,11 @@ impl Fast<'_> {
         };
         self.counters.copied(&item.frame, u64::from(more));
         let others = StationId::first(segment.stations() as usize).filter(|&it| it != station);
-        if let PortMedium::CsmaCd(contended) = &self.media.each[medium as usize]
-            && !contended.has_events()
-        {
+        if let Some(after) = self.media.each[medium as usize].heard_after() {
             let (positions, from) = (&segment.medium.positions, segment.medium.positions[station]);
             let row = segment.medium.delays_from(from);
             for other in others {
-                self.hear(item, segment.port(other), now + row[positions[other]], true);
+                self.hear(item, segment.port(other), now + row[positions[other]] + after, true);
             }
             return;
         }

@@ -8,10 +8,12 @@ use crate::mac::backoff::{Retries, Retry};
 use crate::mac::transmitter::Transmitter;
 use crate::medium::compiled::CompiledMedium;
 use crate::plca::compiled::CompiledPlca;
+use crate::plca::schedule::Schedule;
 use crate::time::Span;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_ethernet::units::Octets;
 use ethermeter_trial::Fault;
+use ethermeter_trial::flows::Flow;
 use ethermeter_trial::medium::{Backoff, Mac, Stations};
 use ethermeter_trial::nodes::Kind;
 use std::collections::BTreeMap;
@@ -21,6 +23,9 @@ const TIMING: HalfDuplexTiming = IEEE_10;
 
 /// The shortest frame, 802.3-2022 § 3.2.7.
 const LEAST_BITS: u64 = 512;
+
+/// More than headers and tags of a frame have, and than a frame of clocks.
+const HEADERS: Octets = Octets(256);
 
 impl Builder<'_> {
     pub fn segments(&mut self) -> Result<(), Fault> {
@@ -50,6 +55,8 @@ impl Builder<'_> {
             };
             let transmitters =
                 StationId::first(ports.len()).zip(&medium.stations).map(transmitter).collect();
+            let schedule =
+                plca.as_ref().and_then(|plca| self.schedule(&compiled, plca, &medium.stations));
             self.compiled.segments.push(Segment {
                 ports,
                 first_draw,
@@ -57,11 +64,43 @@ impl Builder<'_> {
                 transmitters,
                 medium: compiled,
                 plca,
+                schedule,
             });
             port += 2 * small(medium.stations.len());
             first_draw += small(medium.stations.len());
         }
         Ok(())
+    }
+
+    /// The cycles of a bus, if all frames of its nodes are sent one an opportunity, whole, and at the
+    /// latest in the one after their first collision.
+    fn schedule(
+        &self,
+        medium: &CompiledMedium,
+        plca: &CompiledPlca,
+        stations: &[Stations],
+    ) -> Option<Schedule> {
+        let of_flow = |flow: &Flow| {
+            let response = flow.response.as_ref().map_or(0, |of| of.frames.range_bits().1);
+            let transfer =
+                flow.transfer.as_ref().map_or(Octets(0), |it| Octets(it.longest_frame()));
+            flow.frames.range_bits().1.max(response).max(transfer.bits().0)
+        };
+        let longest = self.trial.scenario.flows.iter().map(of_flow).max().unwrap_or(0);
+        let most = longest + HEADERS.bits().0;
+        let schedule = Schedule::on(medium, plca, |_| (LEAST_BITS, most))?;
+        let sends_at_once = |stations: &Stations| {
+            let is_drawn =
+                !matches!(stations.backoff, Backoff::LoadRegister { .. } | Backoff::Python { .. });
+            is_drawn && stations.attempt_limit > 1 && {
+                let wait = medium.slot.saturating_mul(stations.backoff.range(1) - 1);
+                wait <= schedule.pending + schedule.commit
+            }
+        };
+        let is_whole = plca.beacon_loss <= 0.0
+            && medium.phy.bit_error_rate <= 0.0
+            && schedule.burst_counts.iter().all(|&count| count == 0);
+        (is_whole && stations.iter().all(sends_at_once)).then_some(schedule)
     }
 
     /// The half-duplex links that are one collision domain are a shared medium of the ports at their
@@ -109,6 +148,7 @@ impl Builder<'_> {
                 transmitters,
                 medium: CompiledMedium::of_links(delays, bit, preamble, gap),
                 plca: None,
+                schedule: None,
             });
         }
     }
