@@ -159,9 +159,15 @@ impl Shape {
         if !ids.iter().any(|ids| ids.contains(&0)) {
             ids[0].push(0);
         }
+        let gives_up = self.one_in(2);
         let station = |(point, ids): (usize, &Vec<u64>)| {
-            json!({"node": names[point], "points": [point], "plca": {"ids": [ids],
-                "node_count": opportunities, "opportunity_bits": 32, "burst_bits": 128}})
+            let mut station = json!({"node": names[point], "points": [point], "plca": {"ids": [ids],
+                "node_count": opportunities, "opportunity_bits": 32, "burst_bits": 128}});
+            if gives_up && self.one_in(2) {
+                station["attempt_limit"] = json!(1 + self.below(7));
+                station["after_attempt_limit"] = json!(self.pick(&["resume", "discard"]));
+            }
+            station
         };
         let stations: Vec<Value> = ids.iter().enumerate().map(station).collect();
         let far = self.pick(&[1, 1, 100_000, 700_000]);

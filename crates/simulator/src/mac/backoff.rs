@@ -97,9 +97,9 @@ impl Retries {
         Self { chance, retry, clock_at_start: Span::ZERO, custom: None }
     }
 
-    /// Whether a frame is tried again that has collided so often since it was handed over.
-    pub(crate) fn is_allowed(&self, attempts: u32) -> bool {
-        self.retry.is_allowed(attempts)
+    /// How many attempts are left of a frame that has collided so often since it was handed over.
+    pub(crate) fn attempts_left(&self, attempts: u32) -> u32 {
+        self.retry.attempt_limit.saturating_sub(attempts)
     }
 
     /// When a frame is tried again that has collided so often since it was handed over, the last

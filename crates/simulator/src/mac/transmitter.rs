@@ -145,10 +145,10 @@ impl Transmitter {
         self.length
     }
 
-    /// Whether it gives its frame up, or hands it back, if the next attempt collides.
+    /// How many attempts it has before it gives its frame up, or hands it back.
     #[must_use]
-    pub fn is_last_attempt(&self) -> bool {
-        !self.retries.is_allowed(self.attempts_since_handover + 1)
+    pub fn attempts_left(&self) -> u32 {
+        self.retries.attempts_left(self.attempts_since_handover)
     }
 
     /// When the frame in the transmitter was taken up, if there is one.

@@ -177,7 +177,7 @@ impl<'w, H: Hosts> Contended<'w, H> {
     fn make_ready(&mut self, ready: Instant, station: StationId, order: u64) {
         let medium = &self.medium;
         let is_hasty = !ready.is_never()
-            && (self.is_long && medium.hosts.is_last_attempt(station)
+            && (self.is_long && medium.hosts.attempts_left(station) <= 1
                 || medium.hosts.packet_time(station, ready) <= medium.compiled.max_delay * 2);
         let it = &mut self.waiting[station];
         self.hasty = self.hasty + usize::from(is_hasty) - usize::from(it.is_hasty);

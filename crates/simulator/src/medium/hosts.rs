@@ -37,9 +37,9 @@ pub trait Hosts {
         late: bool,
     ) -> (Attempt, Instant);
 
-    /// Whether another collision of a station is the last one of its frame.
-    fn is_last_attempt(&self, _: StationId) -> bool {
-        true
+    /// How many attempts the frame of a station has before it is given up, or handed back.
+    fn attempts_left(&self, _: StationId) -> u32 {
+        1
     }
 
     /// A station has heard the end of a frame that was sent without collision, and whether all of

@@ -218,8 +218,8 @@ impl<C: Copy, W: Copy> Hosts for Cards<'_, C, W> {
         self.outcomes.push_back(Outcome::Heard { station, number, at: now, is_right });
     }
 
-    fn is_last_attempt(&self, station: StationId) -> bool {
-        self.each[station].transmitter.is_last_attempt()
+    fn attempts_left(&self, station: StationId) -> u32 {
+        self.each[station].transmitter.attempts_left()
     }
 
     fn record(&mut self, attempt: &Attempt) {

@@ -198,8 +198,7 @@ pub(crate) struct Segment {
     pub is_of_links: bool,
     pub medium: CompiledMedium,
     pub plca: Option<CompiledPlca>,
-    /// Its cycles, if it may go on by them: frames of its nodes are delivered in the opportunity after
-    /// their first collision, if not before.
+    /// Its cycles, if it may go on by them.
     pub schedule: Option<Schedule>,
     /// The transmitter of each station, when simulated time begins.
     pub transmitters: Vec<Transmitter>,

@@ -6,7 +6,7 @@
 //! have heard its end. Between the two is the end of the frame, at which its port goes on.
 //!
 //! A card tells its port at once that it gives a frame up, and that is not known before the end of a
-//! signal. So cycles begin only when no frame can collide twice in them, and end with the others.
+//! signal. So cycles end at the next beacon when a frame has few attempts left.
 
 use super::{Cycles, Sent, Signal, Used};
 use crate::identity::StationId;
@@ -19,7 +19,8 @@ use crate::plca::compiled::CompiledPlca;
 use crate::plca::counters::BusCounters;
 use crate::plca::handover;
 use crate::plca::schedule::Schedule;
-use crate::plca::turn::{Phase, Turn};
+use crate::plca::turn::Phase;
+use crate::segment::compiled::small;
 use crate::time::{Instant, Span};
 use ethermeter_trial::Phases;
 use ethermeter_trial::counts::PlcaCounts;
@@ -109,7 +110,20 @@ impl<'w, H: Hosts> SteppedBus<'w, H> {
             let number = handover::beacon_over(&self.medium, schedule, event)?;
             let (cycles, limit) = handover::begin(&mut self.medium, schedule, self.phases, now)?;
             let beacon = (number, now - schedule.beacon);
-            Run::new(cycles, schedule, beacon, limit - schedule.longest_cycle)
+            let mut run = Run {
+                cycles,
+                schedule,
+                stage: Stage::Silent,
+                at: now,
+                beacon,
+                latest: limit - schedule.longest_cycle,
+            };
+            let mut nodes = StationId::first(schedule.ids.len());
+            if nodes.any(|node| run.is_hasty(&self.medium, node)) {
+                return None;
+            }
+            run.look_ahead(now);
+            Some(run)
         });
         if self.run.is_none() {
             self.medium.advance(now, event);
@@ -130,31 +144,17 @@ impl<'w, H: Hosts> SteppedBus<'w, H> {
     }
 }
 
-impl<'w> Run<'w> {
-    /// Cycles from the end of a beacon, unless a frame may collide twice in them.
-    fn new(
-        cycles: Cycles<'w>,
-        schedule: &'w Schedule,
-        beacon: (u64, Instant),
-        latest: Instant,
-    ) -> Option<Self> {
-        let now = beacon.1 + schedule.beacon;
-        let collides_once = |turn: &Turn| match turn.phase {
-            // In the delay line, or not begun; a frame that waits was ready at some time, by 0.
-            Phase::Idle => {
-                let is_held = |first| first == turn.ready && first > Instant::ZERO;
-                turn.first_attempt.is_none_or(is_held)
-            }
-            Phase::Jams => turn.first_attempt == Some(turn.start),
-            // It uses its next opportunity, and its frame is ready while it holds the line.
-            Phase::BacksOff => turn.ready <= turn.pending.max(now) + schedule.commit,
-        };
-        if !cycles.turns.iter().all(collides_once) {
-            return None;
+impl Run<'_> {
+    /// Whether the frame of a node may be given up before the next beacon, or a frame for its next
+    /// opportunity is still to come. A node has one collision more in a cycle than opportunities.
+    fn is_hasty<H: Hosts>(&self, medium: &Medium<'_, PlcaAccess, H>, node: StationId) -> bool {
+        let turn = &self.cycles.turns[node];
+        let collisions = small(self.schedule.ids[node].len()) + 1;
+        if turn.phase == Phase::BacksOff && turn.ready.is_never() {
+            return true;
         }
-        let mut new = Self { cycles, schedule, stage: Stage::Silent, at: now, beacon, latest };
-        new.look_ahead(now);
-        Some(new)
+        let has_frame = turn.phase != Phase::Idle || !turn.ready.is_never();
+        has_frame && medium.hosts.attempts_left(node) <= collisions
     }
 
     fn offer(&mut self, now: Instant, station: StationId) {
@@ -246,6 +246,9 @@ impl<'w> Run<'w> {
             }
             Err(signal) => {
                 cycles.missed[used.node] += 1;
+                if self.is_hasty(medium, used.node) {
+                    self.latest = Instant::PAST;
+                }
                 self.spread(signal, used.opportunity);
             }
         }

@@ -72,8 +72,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The cycles of a bus, if all frames of its nodes are sent one an opportunity, whole, and at the
-    /// latest in the one after their first collision.
+    /// The cycles of a bus, if its nodes send one frame an opportunity, whole, and none gives a frame
+    /// up in the cycle in which it comes.
     fn schedule(
         &self,
         medium: &CompiledMedium,
@@ -89,18 +89,14 @@ impl Builder<'_> {
         let longest = self.trial.scenario.flows.iter().map(of_flow).max().unwrap_or(0);
         let most = longest + HEADERS.bits().0;
         let schedule = Schedule::on(medium, plca, |_| (LEAST_BITS, most))?;
-        let sends_at_once = |stations: &Stations| {
-            let is_drawn =
-                !matches!(stations.backoff, Backoff::LoadRegister { .. } | Backoff::Python { .. });
-            is_drawn && stations.attempt_limit > 1 && {
-                let wait = medium.slot.saturating_mul(stations.backoff.range(1) - 1);
-                wait <= schedule.pending + schedule.commit
-            }
-        };
         let is_whole = plca.beacon_loss <= 0.0
             && medium.phy.bit_error_rate <= 0.0
             && schedule.burst_counts.iter().all(|&count| count == 0);
-        (is_whole && stations.iter().all(sends_at_once)).then_some(schedule)
+        let tries_again = |(stations, ids): (&Stations, &Vec<usize>)| {
+            stations.attempt_limit as usize > ids.len() + 1
+        };
+        let is_patient = stations.iter().zip(&schedule.ids).all(tries_again);
+        (is_whole && is_patient).then_some(schedule)
     }
 
     /// The half-duplex links that are one collision domain are a shared medium of the ports at their
