@@ -20,6 +20,7 @@ pub(super) enum Step {
 }
 
 /// A stage of a route.
+#[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stage {
     pub timing: Timing,
