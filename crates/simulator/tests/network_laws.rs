@@ -460,6 +460,11 @@ proptest! {
                 _ => {}
             }
         }
+        // Nor are requests sent again for ever, which may be faster than they are carried.
+        let responses = trial.scenario.flows.iter_mut().filter_map(|flow| flow.response.as_mut());
+        for retransmit in responses.filter_map(|response| response.retransmit.as_mut()) {
+            retransmit.tries = Some(3);
+        }
         // Nothing new after 3 ms; what is there then has come a second later, whoever was silent.
         trial.scenario.phases.end_ps = S;
         let outcome = run(&trial);
