@@ -1,7 +1,7 @@
 //! The steps of routes, each with all that a frame needs there in one place.
 
 use crate::identity::{NodeId, PortId, RouteId};
-use crate::network::compiled::{CompiledNetwork, Last, Timing};
+use crate::network::compiled::{CompiledNetwork, Last, Port, Timing};
 
 /// What a frame comes to.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +75,15 @@ impl Steps {
             first[number] = after;
             after += route.after - route.first + 1;
         }
-        let reception = |port: PortId| compiled.ports[port].reception;
-        let lookup = |port: PortId| Step::Lookup(lookup_of[port]);
+        let reception = |port: &Port| {
+            let route = port.reception?;
+            let host = match compiled.routes[route].last {
+                Last::Host(host) => Some(host),
+                _ => None,
+            };
+            Some(Reception { first: first[route], host })
+        };
+        let receptions: Vec<_> = compiled.ports.iter().map(reception).collect();
         let mut all = Vec::with_capacity(after as usize);
         for (number, route) in routes() {
             let is_of_sender = of_senders[number];
@@ -96,34 +103,31 @@ impl Steps {
                 }));
             }
             all.push(match route.last {
-                Last::Port(port) => reception(port).map_or(Step::Hub, |reception| {
-                    let comes = compiled.routes[reception];
-                    match comes.last {
-                        Last::Host(host) => Step::Card(host, first[reception]),
-                        // There is nothing before the lookup.
-                        Last::Lookup(port) if comes.first == comes.after => lookup(port),
-                        _ => Step::Port(first[reception]),
-                    }
-                }),
-                Last::Lookup(port) => lookup(port),
+                Last::Port(port) => match receptions[port] {
+                    None => Step::Hub,
+                    Some(Reception { first, host: Some(host) }) => Step::Card(host, first),
+                    Some(Reception { first, host: None }) => Step::Port(first),
+                },
+                Last::Lookup(port) => Step::Lookup(lookup_of[port]),
                 Last::Host(host) => Step::Host(host),
             });
         }
-        let receptions = PortId::first(compiled.ports.len()).map(|port| {
-            let reception = reception(port)?;
-            let host = match compiled.routes[reception].last {
-                Last::Host(host) => Some(host),
-                _ => None,
+        // There may be nothing before the lookup.
+        for at in 0..all.len() {
+            if let Step::Port(first) = all[at]
+                && let Step::Lookup(_) = all[first as usize]
+            {
+                all[at] = all[first as usize];
+            }
+        }
+        let start = |&step: &u32| {
+            let is_at_card = match &all[step as usize] {
+                Step::Stage(stage) => stage.port.is_some_and(|at| compiled.ports[at].half_duplex),
+                _ => false,
             };
-            Some(Reception { first: first[reception], host })
-        });
-        let starts = routes().map(|(number, route)| {
-            let port = (route.first < route.after)
-                .then(|| compiled.port_of(compiled.timing(route.first).resource));
-            let is_at_card = port.flatten().is_some_and(|port| compiled.ports[port].half_duplex);
-            Start { step: first[number], is_at_card }
-        });
-        Self { starts: starts.collect(), all, receptions: receptions.collect() }
+            Start { step, is_at_card }
+        };
+        Self { starts: first.iter().map(start).collect(), all, receptions }
     }
 
     #[inline]
