@@ -164,19 +164,21 @@ impl<'s> Cycles<'s> {
             if !poll.goes_on(self.silence.since) {
                 return None;
             }
-            if let Some(used) = self.look() {
-                self.use_opportunity(medium, used);
+            let next = self.silence.beacon_end;
+            // Most often it is before all that comes later.
+            let limit = if next <= latest && beacons == u64::MAX { latest } else { Instant::PAST };
+            let is_within =
+                |used: &Used| used.cycles == 0 || used.begin + self.schedule.reach * 2 <= limit;
+            if let Some(used) = self.look().filter(is_within) {
+                self.use_later(medium, used);
                 continue;
             }
-            let next = self.silence.beacon_end;
-            if next <= latest && beacons == u64::MAX {
-                // Most often it is before all that comes later.
-                if let Some(used) = self.search(latest)
-                    && used.begin + self.schedule.reach * 2 <= latest
-                {
-                    self.use_later(medium, used);
-                    continue;
-                }
+            if limit > Instant::PAST
+                && let Some(used) = self.search(limit)
+                && used.begin + self.schedule.reach * 2 <= limit
+            {
+                self.use_later(medium, used);
+                continue;
             }
             // Beacons up to the last one, and its end, if the line stays silent.
             let within = if next > latest { 1 } else { (latest - next).periods(period) + 2 };

@@ -403,7 +403,8 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
         // parts.
         if !is_closed {
             let early = self.starts.puts_off(ends, own);
-            if (early || !calm) && self.parts(senders, (early, calm)) {
+            let may_part = (early || !calm) && !self.carriers_join(senders);
+            if may_part && self.parts(senders, (early, calm)) {
                 return self.go_on_overlapping(attempts, stations, counters, poll);
             }
         }
@@ -448,6 +449,33 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
             other.last_arrival = other.last_arrival.max(arrival);
         }
         true
+    }
+
+    /// Whether the carriers of a collision are one everywhere, so that nobody starts before all is
+    /// silent: at each position there is a moment at which all of them are heard, and each sender
+    /// hears all others at a moment, or begin before its own end.
+    #[inline(always)]
+    fn carriers_join(&self, senders: &[Sender]) -> bool {
+        // Each sender hears the first of the others before its own end.
+        PositionId::first(self.compiled.place_count).all(|here| {
+            let delays = self.compiled.delays_from(here);
+            let (mut last_on, mut first_off, mut second_off) =
+                (Instant::PAST, Instant::NEVER, Instant::NEVER);
+            for sender in senders {
+                let (on, off) =
+                    (sender.start + delays[sender.position], sender.end + delays[sender.position]);
+                last_on = last_on.max(on);
+                second_off = second_off.min(first_off.max(off));
+                first_off = first_off.min(off);
+            }
+            let mut at_once =
+                senders.iter().filter(|sender| sender.position == here).map(|sender| {
+                    let own_off = sender.end + delays[here];
+                    let others_off = if own_off == first_off { second_off } else { first_off };
+                    sender.last_arrival <= others_off.max(sender.end)
+                });
+            last_on <= first_off && at_once.all(|joins| joins)
+        })
     }
 
     /// Whether some station starts before all is silent after a collision of `senders`.

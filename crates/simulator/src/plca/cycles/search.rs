@@ -7,18 +7,20 @@ use crate::time::{Instant, Span};
 
 impl Cycles<'_> {
     /// The very next opportunity, if its owner waits for nothing else and all others owe a gap: on a
-    /// busy bus most often, so that it is worth a look before the search.
+    /// busy bus most often, so that it is worth a look before the search. It may be the first one
+    /// after a beacon.
     #[inline]
     pub(super) fn look(&self) -> Option<Used> {
         let schedule = self.schedule;
-        let opportunity = self.silence.next;
+        let next = self.silence.next;
+        let (cycles, opportunity) = if next < schedule.opportunities { (0, next) } else { (1, 0) };
         let node = schedule.owner(opportunity)?;
-        let begin = self.begin_of(node, opportunity);
+        let begin = if cycles == 0 { self.begin_of(node, next) } else { self.next_cycle_of(node) };
         let turn = &self.turns[node];
         let is_used = turn.phase != Phase::Idle
             && turn.pending <= begin
             && begin + schedule.reach * 2 < self.last.end + schedule.gap;
-        is_used.then_some(Used { cycles: 0, opportunity, node, begin })
+        is_used.then_some(Used { cycles, opportunity, node, begin })
     }
 
     /// The first opportunity that is used, if one is before `end`, or is known to be near it.
