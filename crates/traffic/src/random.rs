@@ -88,8 +88,9 @@ impl Stream {
 
     /// The next draw, exponential with mean `mean_ps`, rounded to picoseconds.
     ///
-    /// The logarithm is a portable one, so that every machine draws the same.
-    #[inline]
+    /// The logarithm is a portable one, so that every machine draws the same. It is called, so that
+    /// what draws by several rules is small enough to be inlined.
+    #[inline(never)]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates, and is not negative
     pub fn exponential_ps(&mut self, mean_ps: f64) -> u64 {
         (-libm::log(self.unit()) * mean_ps + 0.5) as u64

@@ -112,8 +112,8 @@ pub(crate) fn weights_fault(weights: &[f64], count: usize) -> Option<String> {
     (!fine).then(|| format!("needs {count} weights, at least one, not negative, with a positive sum, got {weights:?}"))
 }
 
-/// An index, each as often as its weight says.
-#[inline]
+/// An index, each as often as its weight says. It is called, as [`Stream::exponential_ps`] is.
+#[inline(never)]
 pub(crate) fn pick(weights: &[f64], chance: &mut Stream) -> usize {
     let total: f64 = weights.iter().sum();
     let mut left = chance.unit() * total;

@@ -241,17 +241,23 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
         poll: &mut Poll,
     ) {
         let mut earliest = self.start_at(first.iter().copied());
-        while earliest.time() < self.end && poll.goes_on(earliest.time()) {
-            // A station that starts later than this has heard the earliest before it decided,
-            // wherever it is.
-            let latest = earliest.time() + self.compiled.max_delay + self.turnaround();
-            let until = Key::at((latest + Span::PICOSECOND).min(self.end));
-            let count = self.starts.select(until, &mut self.candidates);
-            if count == 1 {
+        loop {
+            // Most often one is alone, and goes round here.
+            let count = loop {
+                if earliest.time() >= self.end || !poll.goes_on(earliest.time()) {
+                    return;
+                }
+                // A station that starts later than this has heard the earliest before it decided,
+                // wherever it is.
+                let latest = earliest.time() + self.compiled.max_delay + self.turnaround();
+                let until = Key::at((latest + Span::PICOSECOND).min(self.end));
+                let count = self.starts.select(until, &mut self.candidates);
+                if count > 1 {
+                    break count;
+                }
                 let first = if S::KNOWS_STATION { earliest } else { self.candidates[0] };
                 earliest = self.deliver(first.station(), first.time(), stations, counters);
-                continue;
-            }
+            };
             let next = match count {
                 2 => self.resolve_few::<2, R>(stations, counters, poll),
                 3 => self.resolve_few::<3, R>(stations, counters, poll),
