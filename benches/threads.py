@@ -172,9 +172,8 @@ def main(arguments: Sequence[str] = (), *, cases: Sequence[Case] = CASES) -> int
                 f"{both_s / all_s:.2f}",
             ]
         )
-    head = ["core ms", "own ms", "trials", "one s", "two s", "ratio", "at most", "apart"]
-    head.append("CPU two/one")
-    print_table(head, rows)
+    measured = ["core ms", "own ms", "trials", "one s", "two s"]
+    print_table([*measured, "ratio", "at most", "apart", "CPU two/one"], rows)
     print(f"load {load} before, {machine.load()} after; best of {options.runs}")
     return 0
 

@@ -8,9 +8,9 @@
 //!
 //! That is exact as long as contentions are *closed*: every signal of the next one arrives at every
 //! position after the gap of the last one is over there. It follows from the triangle inequality
-//! when there was one sender, and when every sender of a collision heard every other before its own
-//! jam was over (then the carrier of them all joins at every position). Where it does not hold, as
-//! on long segments, `overlapping` takes over until it holds again.
+//! when there was one sender, and when the carriers of a collision join at every position, as they do
+//! if every sender heard every other before its own jam was over. Where it does not hold, as on long
+//! segments, `overlapping` takes over until it holds again.
 //!
 //! Where stations have a *turnaround time* d before their first bits, one that starts at s has
 //! decided at s - d, on what it had heard by then. So every station collides with the first who
@@ -242,7 +242,7 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
     ) {
         let mut earliest = self.start_at(first.iter().copied());
         loop {
-            // Most often one is alone, and goes round here.
+            // Rounds of one alone, which are most of them.
             let count = loop {
                 if earliest.time() >= self.end || !poll.goes_on(earliest.time()) {
                     return;
@@ -457,30 +457,31 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
         true
     }
 
-    /// Whether the carriers of a collision are one everywhere, so that nobody starts before all is
-    /// silent: at each position there is a moment at which all of them are heard, and each sender
-    /// hears all others at a moment, or begin before its own end.
+    /// Whether the carriers of a collision join at every position, although not every sender hears
+    /// every other before its own end.
+    ///
+    /// They join where all of them are heard at one moment. At a sender's own position those of the
+    /// others must do so without its own, or begin before its own end: the first of them does, since
+    /// that is what ended it.
     #[inline(always)]
     fn carriers_join(&self, senders: &[Sender]) -> bool {
-        // Each sender hears the first of the others before its own end.
         PositionId::first(self.compiled.place_count).all(|here| {
             let delays = self.compiled.delays_from(here);
-            let (mut last_on, mut first_off, mut second_off) =
-                (Instant::PAST, Instant::NEVER, Instant::NEVER);
+            let mut last_on = Instant::PAST;
+            let (mut first_off, mut second_off) = (Instant::NEVER, Instant::NEVER);
             for sender in senders {
-                let (on, off) =
-                    (sender.start + delays[sender.position], sender.end + delays[sender.position]);
-                last_on = last_on.max(on);
-                second_off = second_off.min(first_off.max(off));
-                first_off = first_off.min(off);
+                let delay = delays[sender.position];
+                last_on = last_on.max(sender.start + delay);
+                second_off = second_off.min(first_off.max(sender.end + delay));
+                first_off = first_off.min(sender.end + delay);
             }
-            let mut at_once =
-                senders.iter().filter(|sender| sender.position == here).map(|sender| {
-                    let own_off = sender.end + delays[here];
-                    let others_off = if own_off == first_off { second_off } else { first_off };
+            let mut senders_here = senders.iter().filter(|sender| sender.position == here);
+            last_on <= first_off
+                && senders_here.all(|sender| {
+                    let is_first = sender.end + delays[here] == first_off;
+                    let others_off = if is_first { second_off } else { first_off };
                     sender.last_arrival <= others_off.max(sender.end)
-                });
-            last_on <= first_off && at_once.all(|joins| joins)
+                })
         })
     }
 

@@ -185,6 +185,7 @@ impl Station {
         (attempt, ready)
     }
 
+    /// Apart, since few frames are discarded.
     #[inline(never)]
     fn take_up_after_discarded(&mut self, end: Instant) -> Instant {
         self.take_up_next(end)
