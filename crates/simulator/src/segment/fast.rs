@@ -458,30 +458,20 @@ impl<'c, S: Starts, const PLAIN: bool> Contention<'c, S, PLAIN> {
     }
 
     /// Whether the carriers of a collision join at every position, although not every sender hears
-    /// every other before its own end.
+    /// every other before its own end: there is a moment at which all of them are heard.
     ///
-    /// They join where all of them are heard at one moment. At a sender's own position those of the
-    /// others must do so without its own, or begin before its own end: the first of them does, since
-    /// that is what ended it.
+    /// A sender hears those of the others, which then join without its own, too; and that with its
+    /// own, since the first of them begins before its own end, which it brought about.
     #[inline(always)]
     fn carriers_join(&self, senders: &[Sender]) -> bool {
         PositionId::first(self.compiled.place_count).all(|here| {
             let delays = self.compiled.delays_from(here);
-            let mut last_on = Instant::PAST;
-            let (mut first_off, mut second_off) = (Instant::NEVER, Instant::NEVER);
+            let (mut last_on, mut first_off) = (Instant::PAST, Instant::NEVER);
             for sender in senders {
-                let delay = delays[sender.position];
-                last_on = last_on.max(sender.start + delay);
-                second_off = second_off.min(first_off.max(sender.end + delay));
-                first_off = first_off.min(sender.end + delay);
+                last_on = last_on.max(sender.start + delays[sender.position]);
+                first_off = first_off.min(sender.end + delays[sender.position]);
             }
-            let mut senders_here = senders.iter().filter(|sender| sender.position == here);
             last_on <= first_off
-                && senders_here.all(|sender| {
-                    let is_first = sender.end + delays[here] == first_off;
-                    let others_off = if is_first { second_off } else { first_off };
-                    sender.last_arrival <= others_off.max(sender.end)
-                })
         })
     }
 
