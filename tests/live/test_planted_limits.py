@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from ethermeter.captures import Limit, Vantage, explain
 from planted_limits import JUDGED_ON, changed, transfer
+from stalls import inconclusive
 
 pytestmark = [pytest.mark.root, pytest.mark.long]
 PLANTED = {
@@ -25,6 +26,8 @@ PLANTED = {
 UNSEEN = {"receive buffer of 40 kB", "send buffer of 40 kB", "iperf3 -w 80000"}
 """Transfers whose link may show nowhere: their window is smaller than what the path holds, so that
 hardly a segment waits in a queue behind the capture."""
+SELDOM_SEEN = {"losses of 0.7%", "30 kB are read every 15 ms", "60 kB are written every 80 ms"}
+"""Transfers of which so few segments wait in a queue that hosts that are late hide their link."""
 FACTOR = 1.25
 """An estimate is met by a goodput that is at most so much above or below it."""
 STALL_S = 0.1
@@ -66,8 +69,10 @@ def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(
         assert verdict.limit is Limit.CONGESTION_WINDOW
     after, estimate = changed(plant, verdict), verdict.estimate
     assert after is not None
-    if name in UNSEEN and connection.link_bps is None:
+    if name in UNSEEN | SELDOM_SEEN and connection.link_bps is None:
         assert estimate is None
+        if name in SELDOM_SEEN:
+            inconclusive(f"no link shows, with stalls of {1e3 * in_quiet_window.stalled_s:.0f} ms")
         return
     assert estimate is not None
     goodput_bps = in_quiet_window(lambda: transfer(after).goodput_bps, tolerated_stall_s=STALL_S)
